@@ -16,7 +16,7 @@ from conformance.files import cache_folder, version
 from conformance.record.commits import harness_commit
 from conformance.runtimes import NAMES, known_kind, runtime_kind
 from conformance.runtimes.cpu.control import processor
-from conformance.runtimes.hip import matrix_products
+from conformance.runtimes.hip.matrix_products import VARIABLE
 from conformance.runtimes.kind import Choice, CodeFormat
 from conformance.runtimes.rocm.devices import groups, nodes, probed, visible
 from conformance.runtimes.rocm.search import installations
@@ -30,6 +30,7 @@ _OS = Path("/etc/os-release")
 _LEAST_ROOM = 1 << 30
 _ANY_NVIDIA = "sm_90"
 """nvcc is the same for every architecture."""
+_OPEN = "import sys; from conformance.runtimes.hip.matrix_products import *; print(open_products(sys.argv[1:]).about)"
 
 
 @dataclass(frozen=True)
@@ -146,11 +147,11 @@ def _libraries(choice: Choice) -> Iterator[Row]:
     """The libraries of matrix products, by runtime; opened in a process of their own."""
     for name in NAMES:
         paths, what = runtime_kind(name).libraries(), f"libraries, {name}"
-        found = output_of((sys.executable, "-m", matrix_products.__name__, *paths)).strip() if paths else ""
+        found = output_of((sys.executable, "-c", _OPEN, *paths)).strip() if paths else ""
         if found:
             yield Row("ok", what, found)
         elif paths:
-            todo = f"install one, or name it in {matrix_products.VARIABLE}"
+            todo = f"install one, or name it in {VARIABLE}"
             yield Row("todo" if choice.name == name else "none", what, "none; gemm is not_run", todo)
 
 

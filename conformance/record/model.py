@@ -179,6 +179,7 @@ def _agrees(row: KernelResult) -> KernelResult:
     return row
 
 
+_Results = Iterable[KernelResult]
 _Rows = tuple[Annotated[KernelResult, AfterValidator(_agrees)], ...]
 
 
@@ -197,13 +198,7 @@ class Record(Row):
     libraries: _Rows = ()
 
     @classmethod
-    def of(
-        cls,
-        run: RunInfo,
-        kernels: Iterable[KernelResult],
-        launchers: Iterable[KernelResult] = (),
-        libraries: Iterable[KernelResult] = (),
-    ) -> Record:
+    def of(cls, run: RunInfo, kernels: _Results, launchers: _Results = (), libraries: _Results = ()) -> Record:
         """The record of ``kernels``, with its summary; see ``every_kernel`` for a complete list."""
         rows = tuple(kernels)
         summary, called = summarise(rows), (tuple(launchers), tuple(libraries))

@@ -87,13 +87,8 @@ class Traces:
 
     @property
     def launchers(self) -> list[str]:
-        """The names of the linked launchers that have a trace, in file order."""
-        return self._of_entry("launcher")
-
-    @property
-    def libraries(self) -> list[str]:
-        """The names of the calls of libraries that have a trace, in file order."""
-        return self._of_entry("library")
+        """The names of the linked launchers that have a trace, in file order, and of the calls of libraries."""
+        return [*self._of_entry("launcher"), *self._of_entry("library")]
 
     def _of_entry(self, entry: Entry) -> list[str]:
         cases = [item for module in self._modules for item in module.cases.items()]

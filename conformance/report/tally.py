@@ -93,17 +93,17 @@ def _placed(row: KernelResult, kernel: Kernel) -> KernelResult:
 
 def launcher_results(record: Record, specs: Specs) -> list[KernelResult]:
     """A result for every launcher of the specs, in their order, as ``results``."""
-    given = {row.name: row for row in record.launchers}
-    return [
-        _placed(given.get(name) or KernelResult.not_run(launcher), launcher)
-        for name, launcher in specs.launchers.items()
-    ]
+    return _called(record.launchers, specs.launchers)
 
 
 def library_results(record: Record, specs: Specs) -> list[KernelResult]:
     """A result for every call of a library, as ``launcher_results``."""
-    given = {row.name: row for row in record.libraries}
-    return [_placed(given.get(name) or KernelResult.not_run(call), call) for name, call in specs.libraries.items()]
+    return _called(record.libraries, specs.libraries)
+
+
+def _called(rows: Iterable[KernelResult], known: Mapping[str, Kernel]) -> list[KernelResult]:
+    given = {row.name: row for row in rows}
+    return [_placed(given.get(name) or KernelResult.not_run(kernel), kernel) for name, kernel in known.items()]
 
 
 def launchers(record: Record, specs: Specs) -> str:

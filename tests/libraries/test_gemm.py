@@ -29,7 +29,7 @@ DTYPES = ("bf16", "f16", "f32", "f64")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Stand-ins for the libraries, by name."""
     folder, compiler = tmp_path_factory.mktemp("libraries"), find_toolchain(links_standard_library=True).compiler
-    found = {"cuBLAS": "libcublas.so.12", "hipBLAS": "libhipblas.so.3.0.1", "rocBLAS": "librocblas.so"}
+    found = {"cuBLAS": "libcublas.so.12", "hipBLAS": "libhipblas.so.3.0.1", "rocBLAS": "librocblas.so.4.2.60202"}
     for name, file in found.items():
         words = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", f"-D{name.upper()}"]
         subprocess.run([*compiler, *words, str(SOURCE), "-o", str(folder / file)], check=True)
@@ -105,7 +105,7 @@ def test_a_sum_of_integers_has_one_right_result_and_a_long_one_of_fractions_an_i
 def test_every_library_is_called_as_it_wants_it(judged: Any, libraries: dict[str, Path], library: str) -> None:
     record, said = judged("", library)
     assert [(row.name, row.status) for row in record.libraries] == [(f"gemm_{dtype}", "pass") for dtype in DTYPES]
-    version = {"cuBLAS": "12.8.4", "hipBLAS": "3.0.1", "rocBLAS": "4.2.0.abc"}[library]
+    version = {"cuBLAS": "12.8.4", "hipBLAS": "3.0.1", "rocBLAS": "4.2.60202"}[library]
     assert {row.source for row in record.libraries} == {f"{library} {version} ({libraries[library]})"}
     assert f"library: {library} {version}" in said
 

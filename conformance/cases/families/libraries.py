@@ -6,15 +6,16 @@ places. A matrix is passed as it is where its rows are contiguous, transposed wh
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.arguments import Family, Fields, Row, in_order, numbers, poisoned
+from conformance.cases.arguments import Family, Fields, Row, numbers, poisoned
 from conformance.cases.case import Case
-from conformance.cases.launch import POISON_BYTE, Buffer, Launch, Stream
+from conformance.cases.families.launchers import call
+from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch
 from conformance.cases.rows import parsed, rows_beside
 from conformance.cases.specials import core
 from conformance.cases.values import RandomStream, values
@@ -23,23 +24,8 @@ from conformance.spec.kernel import Kernel
 
 ROWS = rows_beside(__file__)
 LAYOUTS = ("row", "transposed", "one", "one_transposed")
-OWN_VALUES = ("integers", "ones", "zero", "special")
 _BEHIND = 1 << 16
 """The most elements behind an operand, for a wrong leading dimension to meet."""
-
-
-@lru_cache
-def _rows(name: str) -> tuple[Row, ...]:
-    return parsed((*ROWS["gemm"], *(ROWS["reduced"] if name != "f64" else ())))
-
-
-class Matrices(NamedTuple):
-    """An operand: its buffer, and what the call says of it."""
-
-    buffer: Buffer
-    transposed: int
-    leading: int
-    stride: int
 
 
 def _content(kind: DType, name: str, shape: tuple[int, int, int], stream: RandomStream) -> NDArray[Any]:
@@ -61,15 +47,15 @@ def _content(kind: DType, name: str, shape: tuple[int, int, int], stream: Random
 
 
 def _operand(
-    fields: Fields, name: str, kind: DType, sizes: tuple[int, int, int], text: str, stream: RandomStream
-) -> Matrices:
-    """Operand ``name`` of ``sizes`` batch, rows, columns."""
-    batch, rows, columns = sizes
-    side = {"a": "rhs", "b": "lhs"}[name]
-    asked = fields.choice(side, "row", LAYOUTS)
-    shared = asked.startswith("one")
-    start = fields.number(f"{side}_start", 0, 0, 64)
-    content = fields.located(lambda: _content(kind, text, (1 if shared else batch, rows, columns), stream))
+    kernel: Kernel, fields: Fields, name: str, rows: int, columns: int, stream: RandomStream
+) -> list[Argument]:
+    """Operand ``name``, and what the call says of it."""
+    kind, side = dtype(kernel.variant["dtype"]), {"a": "rhs", "b": "lhs"}[name]
+    asked, start = fields.choice(side, "row", LAYOUTS), fields.number(f"{side}_start", 0, 0, 64)
+    count = 1 if asked.startswith("one") else fields.number("batch", 1)
+    text = fields.text("values", "unit")
+    text = "large" if text == "subnormal" and name == "b" else text  # products that do not vanish
+    content = fields.located(lambda: _content(kind, text, (count, rows, columns), stream))
     strides = (columns, 1)
     if asked.endswith("transposed"):
         content, strides = content.swapaxes(1, 2), (1, rows)
@@ -80,10 +66,9 @@ def _operand(
     data[start : start + flat.size] = flat
     # The first that fits: with one row or column its stride says nothing.
     plain = (strides[1] == 1 or columns == 1) and (strides[0] == columns or rows == 1)
-    leading = columns if plain else rows
-    return Matrices(
-        Buffer(name, kind.name, "in", data, start), int(not plain), leading, 0 if shared else rows * columns
-    )
+    given = {f"trans{name}": int(not plain), f"ld{name}": columns if plain else rows}
+    given[f"stride_{name}"] = 0 if asked.startswith("one") else rows * columns
+    return [Buffer(name, kind.name, "in", data, start), *numbers(kernel, **given)]
 
 
 def _result(fields: Fields, kernel: Kernel, count: int, stream: RandomStream) -> Buffer:
@@ -96,26 +81,21 @@ def _result(fields: Fields, kernel: Kernel, count: int, stream: RandomStream) ->
 
 
 def _gemm(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    sides = ("lhs", "rhs")
-    fields = Fields(case, ("m", "n", "k", "batch", *sides, *(f"{side}_start" for side in sides), "values", "reduced"))
-    m, n, k, batch = (fields.number(name, 1, 1, 8192) for name in ("m", "n", "k", "batch"))
-    kind, text = dtype(kernel.variant["dtype"]), fields.text("values", "unit")
-    a = _operand(fields, "a", kind, (batch, k, n), text, stream)
-    other = "large" if text == "subnormal" else text  # products that do not vanish
-    b = _operand(fields, "b", kind, (batch, m, k), other, stream)
+    sizes = ("m", "n", "k", "batch")
+    fields = Fields(case, (*sizes, "lhs", "rhs", "lhs_start", "rhs_start", "values", "reduced"))
+    m, n, k, batch = (fields.number(name, 1, 1, 8192) for name in sizes)
     reduced = fields.choice("reduced", "no", ("no", "yes")) == "yes"
     arguments = (
-        a.buffer,
-        b.buffer,
+        *_operand(kernel, fields, "a", k, n, stream),
+        *_operand(kernel, fields, "b", m, k, stream),
         _result(fields, kernel, batch * m * n, stream),
-        *numbers(
-            kernel, transa=a.transposed, transb=b.transposed, m=n, n=m, k=k, batch_size=batch, reduced=int(reduced)
-        ),
-        *numbers(kernel, lda=a.leading, ldb=b.leading, ldc=n, stride_a=a.stride, stride_b=b.stride, stride_c=m * n),
-        Stream("stream"),
+        *numbers(kernel, m=n, n=m, k=k, ldc=n, stride_c=m * n, batch_size=batch, reduced=int(reduced)),
     )
-    types = tuple("*" if parameter.pointer else parameter.dtype for parameter in kernel.params)
-    return Launch(kernel.name, (0, 0, 0), (0, 0, 0), 0, in_order(kernel, arguments), types)
+    return call(kernel, arguments)
 
 
-FAMILIES: dict[str, Family] = {"gemm": Family(lambda kernel: _rows(kernel.variant["dtype"]), _gemm)}
+def _rows(kernel: Kernel) -> Sequence[Row]:
+    return parsed((*ROWS["gemm"], *(ROWS["reduced"] if kernel.variant["dtype"] != "f64" else ())))
+
+
+FAMILIES: dict[str, Family] = {"gemm": Family(_rows, _gemm)}

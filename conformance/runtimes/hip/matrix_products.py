@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,20 +145,9 @@ def _version(library: ctypes.CDLL, api: Api, path: str) -> str:
         numbers = [ctypes.c_int() for _ in range(3)]
         failed = [library.cublasGetProperty(which, ctypes.byref(number)) for which, number in enumerate(numbers)]
         return "" if any(failed) else ".".join(str(number.value) for number in numbers)
-    if api.name == "rocBLAS" and hasattr(library, "rocblas_get_version_string"):
-        text = ctypes.create_string_buffer(256)
-        failed = library.rocblas_get_version_string(text, ctypes.c_size_t(len(text)))
-        return "" if failed else text.value.decode(errors="replace")
     return Path(path).resolve().name.partition(".so.")[2]
 
 
 def _check(function: str, status: int) -> None:
     if status:
         raise Misuse(f"{function} answers with status {status}")
-
-
-if __name__ == "__main__":  # of what a process of its own finds among these paths
-    try:
-        print(open_products(sys.argv[1:]).about)
-    except NoLibrary as error:
-        raise SystemExit(str(error)) from None
