@@ -1,4 +1,4 @@
-// The device of a runtime on the host, process-wide calls, and errors. The isa runtime compiles this file too.
+// The device of a runtime on the host, and process-wide calls. The isa runtime compiles this file too.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -15,7 +15,6 @@ using namespace simt;
 
 namespace {
 
-constexpr int hip_version = 70226000;
 constexpr int max_grid_x = 2147483647, max_grid_yz = 65536;
 
 Error check_device(const char *call, int device) {
@@ -58,8 +57,6 @@ constexpr int attribute_total_memory = 84, attribute_major = 23, attribute_minor
 
 }  // namespace
 
-// ---- devices
-
 SIMT_API int hipInit(unsigned) { return Success; }
 SIMT_API int hipGetDeviceCount(int *count) {
   if (!count) return fail(InvalidValue, "hipGetDeviceCount: the output pointer for the number is null");
@@ -72,25 +69,11 @@ SIMT_API int hipGetDevice(int *device) {
   *device = 0;
   return Success;
 }
-SIMT_API int hipDeviceGet(int *device, int ordinal) {
-  if (const Error error = check_device("hipDeviceGet", ordinal)) return error;
-  return hipGetDevice(device);
-}
-SIMT_API int hipDeviceGetName(char *name, int bytes, int device) {
-  if (const Error error = check_device("hipDeviceGetName", device)) return error;
-  if (!name || bytes < 1) return fail(InvalidValue, "hipDeviceGetName: the buffer for the name is null or empty");
-  std::snprintf(name, static_cast<std::size_t>(bytes), "%s", host_device().name.c_str());
-  return Success;
-}
 SIMT_API int hipDeviceComputeCapability(int *major, int *minor, int device) {
   const HostDevice host = host_device();
   if (major) *major = host.major;
   if (minor) *minor = host.minor;
   return check_device("hipDeviceComputeCapability", device);
-}
-SIMT_API int hipDeviceTotalMem(std::size_t *bytes, int device) {
-  if (bytes) *bytes = system_memory().total;
-  return check_device("hipDeviceTotalMem", device);
 }
 SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
   if (const Error error = check_device("hipGetDeviceProperties", device)) return error;
@@ -140,16 +123,6 @@ SIMT_API int hipDeviceGetAttribute(int *value, int attribute, int device) {
     *value = 0;
   return Success;
 }
-SIMT_API int hipDeviceCanAccessPeer(int *can, int, int) {
-  if (can) *can = 0;
-  return Success;
-}
-SIMT_API int hipDeviceSetCacheConfig(int) { return Success; }
-SIMT_API int hipGetDeviceFlags(unsigned *flags) {
-  if (flags) *flags = 0;
-  return Success;
-}
-SIMT_API int hipSetDeviceFlags(unsigned) { return Success; }
 SIMT_API int hipDeviceSynchronize() {
   note_host_waits_for_all();
   return Success;
@@ -159,27 +132,5 @@ SIMT_API int hipDeviceReset() {
   unload_all_modules();
   memory().release_all();
   clear_last_error();
-  return Success;
-}
-SIMT_API int hipRuntimeGetVersion(int *version) {
-  if (!version) return fail(InvalidValue, "hipRuntimeGetVersion: the output pointer for the version is null");
-  *version = hip_version;
-  return Success;
-}
-SIMT_API int hipDriverGetVersion(int *version) { return hipRuntimeGetVersion(version); }
-
-// ---- errors
-
-SIMT_API int hipGetLastError() { return clear_last_error(); }
-SIMT_API int hipExtGetLastError() { return clear_last_error(); }
-SIMT_API int hipPeekAtLastError() { return last_error(); }
-SIMT_API const char *hipGetErrorName(int code) { return error_name(code); }
-SIMT_API const char *hipGetErrorString(int code) { return error_string(code); }
-SIMT_API int hipDrvGetErrorName(int code, const char **text) {
-  if (text) *text = error_name(code);
-  return Success;
-}
-SIMT_API int hipDrvGetErrorString(int code, const char **text) {
-  if (text) *text = error_string(code);
   return Success;
 }
