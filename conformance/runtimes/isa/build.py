@@ -36,7 +36,7 @@ def isa_plan() -> Plan:
         runtime="isa",
         sources={"libamdhip64.so": (HERE / "runtime", *shared), "libhiprtc.so": (HERE / "hiprtc",)},
         words=(f"-I{HERE / 'runtime'}", f"-I{CPU / 'runtime'}", f"-I{INCLUDE}"),
-        headers=(*headers, INCLUDE / "simt" / "properties.h", HERE / "runtime"),
+        headers=(*headers, *(INCLUDE / "simt" / name for name in ("errors.inc", "properties.h")), HERE / "runtime"),
         options=(*_STRICT, *_instructions()),
     )
 
