@@ -31,6 +31,10 @@ LIBRARIES = {"libamdhip64.so": HERE / "runtime", "libhiprtc.so": HERE / "hiprtc"
 FORWARDS = HERE.parent / "forwards.txt"
 """Headers under the names of HIP, CUDA and the C library that only include others: runtime, path, and what they include
 of the runtime's own folder; nothing where the compiler has it built in."""
+NAMES = HERE.parent / "host_names.txt"
+"""Names of HIP's host API, each with CUDA's for the same."""
+_OF_NAMES = {"cpu": ("nvidia/hip_names.h", "#define {1} {0}\n"), "cuda": ("hip/hip_names.h", "#define {0} {1}\n")}
+"""The header that is made of ``NAMES`` for a runtime: its path, and a row of it."""
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
 
 _TARGET = {"zig": "-march=x86_64_v2"}  # zig's own spelling
@@ -84,12 +88,16 @@ def content_hash(*places: Path) -> str:
 
 
 def forwarding_headers(runtime: str, include: Path) -> dict[str, str]:
-    """The headers in ``FORWARDS`` for ``runtime``, whose own headers are in ``include``: text by path."""
+    """The headers of ``FORWARDS`` and ``NAMES`` for ``runtime``, whose own headers are in ``include``: text by path."""
     headers = {}
     for owner, path, *names in map(str.split, FORWARDS.read_text(encoding="utf-8").splitlines()):
         if owner == runtime:
             included = (name if name.startswith("<") else f'"{include / name}"' for name in names)
             headers[path] = "#pragma once\n" + "".join(f"#include {name}\n" for name in included)
+    if runtime in _OF_NAMES:
+        path, row = _OF_NAMES[runtime]
+        pairs = map(str.split, NAMES.read_text(encoding="utf-8").splitlines())
+        headers[path] = "#pragma once\n" + "".join(row.format(*pair) for pair in pairs)
     return headers
 
 
