@@ -189,7 +189,7 @@ def test_error_codes_have_amds_numbers_and_names(libraries: Libraries, tmp_path:
 def test_results_of_hiprtc_have_amds_numbers(libraries: Libraries, tmp_path: Path) -> None:
     text = text_of(HIPRTC)
     codes = enumerators(text, "Result")
-    named = dict(re.findall(r'case (\w+):\s*return "(\w+)"', text))
+    named = dict(re.findall(r'\{(\w+), "(HIPRTC_\w+)"\}', text))
     assert named.keys() == codes.keys()
     assert complaints(libraries, check_numbers({named[key]: code for key, code in codes.items()}), tmp_path) == []
 
