@@ -36,7 +36,11 @@ def isa_plan() -> Plan:
         runtime="isa",
         sources={"libamdhip64.so": (HERE / "runtime", *shared), "libhiprtc.so": (HERE / "hiprtc",)},
         words=(f"-I{HERE / 'runtime'}", f"-I{CPU / 'runtime'}", f"-I{INCLUDE}"),
-        headers=(*headers, *(INCLUDE / "simt" / name for name in ("errors.inc", "properties.h")), HERE / "runtime"),
+        headers=(
+            *headers,
+            *(INCLUDE / "simt" / name for name in ("attributes.inc", "errors.inc", "properties.h")),
+            HERE / "runtime",
+        ),
         options=(*_STRICT, *_instructions()),
     )
 

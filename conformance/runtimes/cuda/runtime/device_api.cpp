@@ -24,7 +24,7 @@ struct Attribute {
 constexpr Attribute attributes[] = {
 #define FIELD(hip, cuda, field) {hip, cuda},
 #define ALONE(hip, cuda, what) {hip, cuda},
-#include "attributes.inc"
+#include "simt/attributes.inc"
 #undef FIELD
 #undef ALONE
 };
@@ -42,7 +42,7 @@ void fill(const Driver &cu, int device, simt::DeviceProperties &p) {
   };
 #define FIELD(hip, cuda, field) set(p.field, cuda);
 #define ALONE(hip, cuda, what)
-#include "attributes.inc"
+#include "simt/attributes.inc"
 #undef FIELD
 #undef ALONE
   set(p.ECCEnabled, ecc);
