@@ -59,15 +59,13 @@ class Plan:
     """What to build for ``runtime``: each library's sources (files, or folders with all their ``.cpp``).
 
     ``words`` go to the compiler, and ``options`` last, which are in the key of the build too; ``headers`` are further
-    files and folders whose content the build depends on. ``own_support`` are the libraries that export compiler support
-    routines, and need no other ones. ``forwards`` are headers to write, by their path.
+    files and folders whose content the build depends on. ``forwards`` are headers to write, by their path.
     """
 
     runtime: str
     sources: Mapping[str, tuple[Path, ...]]
     words: tuple[str, ...]
     headers: tuple[Path, ...]
-    own_support: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     forwards: Mapping[str, str] = field(default_factory=dict)
 
@@ -112,7 +110,7 @@ def host_plan() -> Plan:
     """The cpu runtime."""
     sources = {name: (home,) for name, home in LIBRARIES.items()}
     forwards = forwarding_headers("cpu", INCLUDE)
-    return Plan("cpu", sources, (f"-I{INCLUDE}",), (INCLUDE / "simt",), ("libamdhip64.so",), forwards=forwards)
+    return Plan("cpu", sources, (f"-I{INCLUDE}",), (INCLUDE / "simt",), forwards=forwards)
 
 
 def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Path:
@@ -134,7 +132,6 @@ def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Pat
         *FLAGS,
         _ANY_TARGET,
         plan.runtime,
-        *plan.own_support,
         *plan.options,
         *(f"{path} {text}" for path, text in plan.forwards.items()),
         content_hash(*inputs, *plan.headers),
@@ -242,10 +239,8 @@ def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str, supervis
     target = _TARGET.get(toolchain.kind, _ANY_TARGET)
     compiling = [*toolchain.compiler, *FLAGS, target, *plan.words, *plan.options, "-c", str(unit), "-o", str(code)]
     _run(plan.runtime, compiling, folder, supervisor)
-    # zig's support library would hide the routines of the same names that we export to modules.
-    without_support = ("-rtlib=none",) if toolchain.kind == "zig" and name in plan.own_support else ()
     words = ["-shared", f"-Wl,-soname,{name}", "-o", str(folder / name), str(code), "-lpthread", "-ldl"]
-    _run(plan.runtime, [*toolchain.compiler, *words, *without_support], folder, supervisor)
+    _run(plan.runtime, [*toolchain.compiler, *words], folder, supervisor)
     unit.unlink()
     code.unlink()
 
