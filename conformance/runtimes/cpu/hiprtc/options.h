@@ -1,8 +1,8 @@
 // The options of hiprtc's caller and of the environment, as compiler command lines.
 //
 // Environment:
-//   HIPCPU_CXX       the C++ compiler, one word of its command a line (python, -m, ziglang, c++); default: clang++ or g++
-//                    from PATH
+//   HIPCPU_CXX       the C++ compiler, one word of its command a line ("python", "-m", "ziglang", "c++"); default: the
+//                    first of clang++ and g++ in PATH
 //   HIPCPU_LD        the linker, likewise; default: ld.lld or ld from PATH
 //   HIPCPU_INCLUDE   folder with simt/prelude.h; default: ../include next to this library
 //   HIPCPU_CXXFLAGS  further compiler flags, after ours
