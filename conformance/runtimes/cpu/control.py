@@ -12,12 +12,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conformance.runtimes.cpu.build import INCLUDE, build, content_hash
 from conformance.runtimes.hip.binding import bind
 from conformance.runtimes.hip.errors import HipError
 from conformance.toolchains.host import find_toolchain
+
+if TYPE_CHECKING:
+    from conformance.runtimes.hip.device import Prepared
 
 FORBIDDEN_EXIT = 159
 """Exit code of a confined process whose static constructor, or stray thread, made a call that kernels must not make."""
@@ -68,11 +71,23 @@ class WatchedCalls:
         library.hipcpuEndCall.restype = ctypes.c_char_p
         library.hipcpuEndCall.argtypes = [ctypes.POINTER(ctypes.c_int)]
         library.hipcpuLive.restype = None
+        a = ctypes.c_void_p
+        library.hipcpuLaunchOnce.argtypes = [a, a, a, ctypes.c_uint, a, a, a, ctypes.c_size_t, a]
         self._watching = library
 
     def order_matters(self) -> bool:
         """See ``Runtime``."""
         return True
+
+    def launch_once(
+        self, prepared: Prepared, device: Sequence[int], host: Sequence[int], sizes: Sequence[int]
+    ) -> Callable[[int], tuple[int, int]]:
+        """See ``LaunchesOnce``."""
+        count, done, launch = len(sizes), ctypes.c_uint(), self._watching.hipcpuLaunchOnce
+        addresses, shape = ctypes.c_void_p * count, (ctypes.c_uint * len(prepared.shape))(*prepared.shape)
+        given = (int(prepared.function.handle), shape, prepared.params, count)
+        buffers = addresses(*device), addresses(*host), (ctypes.c_size_t * count)(*sizes)
+        return lambda after: (launch(*given, *buffers, after, ctypes.byref(done)), done.value)
 
     def begin_call(self, stream: int, pointers: Sequence[int | None] = ()) -> None:
         """See ``LauncherRuntime``."""
