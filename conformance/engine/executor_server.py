@@ -8,15 +8,15 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
+from conformance.engine.guarded_launch import GuardedLaunch, filled
 from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Progress, ready
 from conformance.processes.child import fault_line, stderr_size, words_since
 from conformance.runtimes import RuntimeKind
 from conformance.runtimes.hip.calling import Misuse, PreparedCall
 from conformance.runtimes.hip.device import CANARY, CANARY_BYTES, Device, Prepared
 from conformance.runtimes.hip.errors import HipError
-from conformance.runtimes.kind import LaunchesOnce
 
 CONTEXT_LOST = 7
 """Exit code of a child whose device context did not survive a fault."""
@@ -99,7 +99,7 @@ class Server:
         both = message["orders"][:2] == ["forward", "reverse"]
         simple = not (message["types"] or message["scratch"])
         may_skip = both and simple and not message["must_fault"]
-        once = OneCall(self._device, self._functions[message["function"]], arena, message)
+        once = GuardedLaunch(self._device, self._functions[message["function"]], arena, message)
         simple = simple and self._device.runtime.guards_memory
         for number, order in enumerate(message["orders"]):
             if number == 2 and may_skip and not self._device.runtime.order_matters():
@@ -242,58 +242,6 @@ class Server:
         arena = self._arenas[link, message["arena"]]
         arena.attach(message["mapped"])
         return arena
-
-
-def filled(slots: Sequence[Any], bases: Sequence[int]) -> list[Any]:
-    """``slots`` of a message with the addresses of buffers that lie at ``bases``; ``None`` is a stream."""
-    return [
-        slot if slot is None or isinstance(slot, bytes) else (bases[slot[0]] + slot[1]).to_bytes(8, "little")
-        for slot in slots
-    ]
-
-
-class OneCall:
-    """The launches of a kernel's case, each with its copies in one call, in allocations that all of them share.
-
-    ``launched`` says whether the last one came as far as its launch.
-    """
-
-    def __init__(self, device: Device, function: Any, arena: Arena, message: Mapping[str, Any]) -> None:
-        self._device, self._function, self._arena, self._message = device, function, arena, message
-        self._taken: list[tuple[int, int]] = []
-        self._launch: Callable[[int], tuple[int, int]] | None = None
-        self.launched = False
-
-    def run(self, number: int) -> None:
-        """Launch in order ``number``. Raises ``HipError``."""
-        device, total, self.launched = self._device, self._message["total"], False
-        launch = self._launch = self._launch or self._prepare()
-        self._arena.address(total * (number + 1), total)
-        code, done = launch(total * (number + 1))
-        self.launched = done > 0
-        if code:
-            call, what = _STEPS[done], self._message["what"]
-            device.check(call, (device.hip.hipError_t(code),), "" if call == "hipMemcpy" else what)
-
-    def _prepare(self) -> Callable[[int], tuple[int, int]]:
-        device, buffers = self._device, self._message["buffers"]
-        for _, size in buffers[len(self._taken) :]:
-            self._taken.append((device.take(size), size))
-        bases = [base for base, _ in self._taken]
-        slots = filled(self._message["slots"], bases)
-        self._prepared = Prepared(device, self._function, self._message["shape"], slots, self._message["what"])
-        host = [self._arena.address(offset, size) for offset, size in buffers]
-        sizes = [size for _, size in buffers]
-        return cast("LaunchesOnce", device.runtime).launch_once(self._prepared, bases, host, sizes)
-
-    def give_back(self) -> None:
-        """Keep the allocations for the next of their sizes."""
-        for base, size in self._taken:
-            self._device.give_back(base, size)
-
-
-_STEPS = ("hipMemcpy", "hipModuleLaunchKernel", "hipDeviceSynchronize", "hipMemcpy")
-"""What ``hipcpuLaunchOnce`` was about when it had done so much."""
 
 
 def _plain(error: HipError) -> dict[str, Any]:
