@@ -11,6 +11,7 @@ from conformance.cases.families import (
     fill,
     indexing,
     launchers,
+    libraries,
     norm,
     quantized,
     reduce,
@@ -39,6 +40,7 @@ FAMILIES: dict[str, Family] = {
     **sort.FAMILIES,
     **quantized.FAMILIES,
     **launchers.FAMILIES,
+    **libraries.FAMILIES,
 }
 
 

@@ -56,6 +56,7 @@ class Judged:
 
     kernels: Part
     launchers: Part = NO_LAUNCHERS
+    libraries: Part = NO_LAUNCHERS
     specs: str = ""
     problems: Sequence[str] = ()
     shard: str | None = None
@@ -65,7 +66,7 @@ class Judged:
     @property
     def called(self) -> list[KernelResult]:
         """The launchers that count: one that no source defines does not, unless only launchers were selected."""
-        alone = not self.kernels.rows
+        alone = not (self.kernels.rows or self.libraries.rows)
         return [row for row in self.launchers.rows if alone or row.status not in ("missing", "not_run")]
 
 
@@ -183,7 +184,7 @@ def _baseline(against: Against | None) -> list[_Condition]:
 
 def _clean(judged: Judged, gated: bool) -> tuple[_Condition, tuple[str, ...]]:
     """Whether everything that was selected passed or fails as declared, and what standard error says where not."""
-    rows = [*judged.kernels.rows, *judged.called]
+    rows = [*judged.kernels.rows, *judged.called, *judged.libraries.rows]
     failed = [row for row in rows if row.status in FAILURES and row.known_reason is None]
     idle = [row for row in rows if row.status == "not_run"]
     missing = [row for row in failed if row.status == "missing"]
@@ -192,7 +193,7 @@ def _clean(judged: Judged, gated: bool) -> tuple[_Condition, tuple[str, ...]]:
     why += [f"defined in no source: {_names(missing)}"] if missing and not gated else []
     why += [f"{row.name}: {row.message}" for row in missing if row.message is not None][:1]
     bad = {row.name for row in (*failed, *idle)}
-    parts = (("kernels", judged.kernels.rows), ("launchers", judged.called))
+    parts = (("kernels", judged.kernels.rows), ("launchers", judged.called), ("libraries", judged.libraries.rows))
     kinds = " and ".join(word for word, part in parts if any(row.name in bad for row in part))
     what = f"{len(bad)} of the selected {kinds} are not at parity" if bad else "the port's declarations do not hold"
     return _Condition("strict", not (bad or judged.problems), f"--strict, and {what}"), tuple(why)
@@ -207,7 +208,7 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
     kernels that the port does not have. A lost launcher counts where launchers do: alone, ungated, or with a gate."""
     rows, launchers, shard = judged.kernels.rows, judged.launchers.rows, judged.shard
     counted = not rows or not gated or asked.fail_under_launchers is not None
-    every = [*rows, *launchers]
+    every = [*rows, *launchers, *judged.libraries.rows]
     gone = [row for row in (every if counted else rows) if row.lost]
     if gone:
         whose = "kernels'" if any(row.lost for row in rows) else "launchers'"
@@ -325,8 +326,9 @@ def conclude(
     """
     against = gating.against(record)
     judged = Judged(
-        Part([row for row in rows if row.name not in specs.launchers], len(specs.kernels)),
+        Part([row for row in rows if row.name not in {**specs.launchers, **specs.libraries}], len(specs.kernels)),
         Part([row for row in rows if row.name in specs.launchers], len(specs.launchers)),
+        Part([row for row in rows if row.name in specs.libraries], len(specs.libraries)),
         given_specs(record.run, specs),
         problems,
         gating.shard,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from conformance.cli.ending import screen
 from conformance.cli.gate import FAILURES, Gating, conclude
@@ -38,7 +38,7 @@ from conformance.report.causes import find_causes
 from conformance.report.kernels import explain
 from conformance.report.terminal import verdict_line
 from conformance.runtimes.hip.errors import first_error
-from conformance.spec.kernel import Kernel
+from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs
 from conformance.text import one_line, visible
 from conformance.writing import FileError
@@ -148,7 +148,7 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     code = conclude(
         gating,
         record,
-        _named((*record.kernels, *record.launchers), names),
+        _named((*record.kernels, *record.launchers, *record.libraries), names),
         specs,
         result.settled(specs.kernels, specs.launchers).problems,
         "a file could not be written" if unwritten else None,
@@ -196,10 +196,10 @@ def _print_warnings(result: Result) -> None:
 def _print_failures(record: Record, result: Result, specs: Specs, every: bool = False) -> None:
     """The first failure of the first kernel of each cause, then of further kernels that compile, on standard output;
     with ``every`` of each failing kernel."""
-    every_row = (*record.kernels, *record.launchers)
+    every_row = (*record.kernels, *record.launchers, *record.libraries)
     judged = [row for row in every_row if row.name in result.outcomes and row.known_reason is None]
     bad = {row.name: row for row in judged if row.status in _EXPLAINED_STATUSES}
-    parts = ([row for row in bad.values() if (row.name in specs.launchers) == called] for called in (False, True))
+    parts = ([row for row in bad.values() if specs.entry(row.name).entry == entry] for entry in get_args(Entry))
     firsts = [finding.shares[0].kernel.name for part in parts for finding in find_causes(part, specs)]
     others = [name for name, row in bad.items() if row.status != "compile_error"]
     some = list(dict.fromkeys([*firsts, *others]))[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]

@@ -16,18 +16,21 @@ from conformance.files import cache_folder, version
 from conformance.record.commits import harness_commit
 from conformance.runtimes import NAMES, known_kind, runtime_kind
 from conformance.runtimes.cpu.control import processor
+from conformance.runtimes.hip.matrix_products import VARIABLE
 from conformance.runtimes.kind import Choice, CodeFormat
 from conformance.runtimes.rocm.devices import groups, nodes, probed, visible
 from conformance.runtimes.rocm.search import installations
 from conformance.toolchains.amd import find_toolchain as find_amd_compiler
 from conformance.toolchains.headers import hip_in
 from conformance.toolchains.host import NoCompiler, find_toolchain
+from conformance.toolchains.search import output_of
 from conformance.toolchains.targets import AmdError, target
 
 _OS = Path("/etc/os-release")
 _LEAST_ROOM = 1 << 30
 _ANY_NVIDIA = "sm_90"
 """nvcc is the same for every architecture."""
+_OPEN = "import sys; from conformance.runtimes.hip.matrix_products import *; print(open_products(sys.argv[1:]).about)"
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ def machine_rows(choice: Choice) -> Iterator[Row]:
     yield from _rocm(choice)
     yield from _compilers(choice)
     yield from _launcher_compilers(choice)
+    yield from _libraries(choice)
     yield _cache()
 
 
@@ -137,6 +141,18 @@ def _launcher_compilers(choice: Choice) -> Iterator[Row]:
             yield Row("todo" if choice.name == name else "none", what, "no compiler; launchers are not_run", found)
         else:
             yield Row("ok", what, found.name)
+
+
+def _libraries(choice: Choice) -> Iterator[Row]:
+    """The libraries of matrix products, by runtime; opened in a process of their own."""
+    for name in NAMES:
+        paths, what = runtime_kind(name).libraries(), f"libraries, {name}"
+        found = output_of((sys.executable, "-c", _OPEN, *paths)).strip() if paths else ""
+        if found:
+            yield Row("ok", what, found)
+        elif paths:
+            todo = f"install one, or name it in {VARIABLE}"
+            yield Row("todo" if choice.name == name else "none", what, "none; gemm is not_run", todo)
 
 
 def _is(choice: Choice, code: CodeFormat) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from conformance.cases.case import MOST_CHARACTERS, Case
 from conformance.cli.usage import UsageError
 from conformance.files import installed, spec_folder
 from conformance.reading import shortened
-from conformance.spec.kernel import Kernel
+from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import Specs, did_you_mean
 from reference import has_module
 
@@ -72,12 +73,21 @@ def select(
     return kernels, {name: tuple(dict.fromkeys(ids)) for name, ids in cases.items() if name not in whole}
 
 
+def counted(kernels: Sequence[Kernel]) -> list[str]:
+    """``3 kernels``, ``2 launchers``, ``4 library calls``, as far as there are such."""
+    counts = Counter(kernel.entry for kernel in kernels)
+    words: dict[Entry, str] = {"kernel": "kernels", "launcher": "launchers", "library": "library calls"}
+    return [f"{counts[entry]} {what}" for entry, what in words.items() if counts[entry]]
+
+
 def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
-    """``kernels`` without the launchers where no source of ``tree`` may define one: nobody asked for them by name."""
+    """``kernels`` without libraries, and without launchers where no source of ``tree`` may define one: nobody asked for
+    them by name."""
     # Here, for `list` does without it.
     from conformance.port.launchers import may_define
     from conformance.port.sources import find_sources
 
+    kernels = [kernel for kernel in kernels if not kernel.is_library]
     names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.is_launcher]
     found = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
     return [kernel for kernel in kernels if found or not kernel.is_launcher]

@@ -15,8 +15,9 @@ from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Progress, re
 from conformance.processes.child import fault_line, stderr_size, words_since
 from conformance.runtimes import RuntimeKind
 from conformance.runtimes.hip.calling import Misuse, PreparedCall
-from conformance.runtimes.hip.device import CANARY, CANARY_BYTES, Device, Prepared
+from conformance.runtimes.hip.device import CANARY, CANARY_BYTES, Device, Function, Prepared
 from conformance.runtimes.hip.errors import HipError
+from conformance.runtimes.hip.matrix_products import NoLibrary, Products, open_products
 
 CONTEXT_LOST = 7
 """Exit code of a child whose device context did not survive a fault."""
@@ -39,6 +40,7 @@ class Server:
         self._streams_unknown: set[int] = set()
         self._leaks = Leaks()
         self._launched = False
+        self._products: Products | None = None
 
     def run(self) -> None:
         """Until every link is closed."""
@@ -85,6 +87,16 @@ class Server:
             return {"function": None}
         self._functions.append(function)
         return {"function": len(self._functions) - 1}
+
+    def _library(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The function that makes the call ``name`` of the vendor's library, and that library."""
+        try:
+            if self._products is None:
+                self._products = open_products(self._kind.libraries())
+        except NoLibrary as error:
+            return {"function": None, "about": str(error)[:_KEPT_ERROR]}
+        self._functions.append(Function(message["name"], self._products.call(message["name"])))
+        return {"function": len(self._functions) - 1, "about": self._products.about[:_KEPT_ERROR]}
 
     def _launch(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
         """Launch once per order; what was in the buffers afterwards lies in the arena, order by order.

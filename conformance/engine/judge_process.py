@@ -9,6 +9,7 @@ Where judges share one, the same holds for faults.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 from conformance.cases.case import Case
 from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer
@@ -19,6 +20,7 @@ from conformance.engine.linked_launchers import Launchers
 from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup, run_member
 from conformance.engine.modes import JudgeReference, PortMode
 from conformance.engine.remote_executor import Lost
+from conformance.engine.vendor_libraries import VendorLibraries
 from conformance.notices import take_warnings
 from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness
 from conformance.port.declared.geometry import described, geometry_of
@@ -52,12 +54,13 @@ class Judge:
         self._setup = setup
         self._mode = mode
         self._losses: dict[tuple[str, str], int] = {}
-        self._deadly: dict[Entry, dict[str, str]] = {"kernel": {}, "launcher": {}}
+        self._deadly: dict[Entry, dict[str, str]] = {entry: {} for entry in get_args(Entry)}
         self._opinion = SecondOpinion(mode.tree.options, setup.wave, setup.arch)
         self._executors = ExecutorClient(channel, self._renewed)
         self._compiler = Compiler(setup, mode.tree.options, supervisor, progress.begin, lambda: self._executors.ready)
         self._library = Library(mode.tree, self._compiler, self._executors.current)
         self._launchers = Launchers(mode.tree, self._compiler, self._executors.current)
+        self._libraries = VendorLibraries(self._executors.current)
 
     def _renewed(self) -> None:
         self._library.renewed()
@@ -146,7 +149,7 @@ class Judge:
 
     def _confirmed(self, kernel: Kernel, request: RunCases, cases: Sequence[Case] | None) -> Outcome:
         """The outcome of an attempt that no other kernel can have spoiled."""
-        library = self._launchers if kernel.is_launcher else self._library
+        library = self._loader(kernel)
         before = {} if kernel.is_launcher else request.broken
         deadly = self._deadly[kernel.entry]
         deaths = 0
@@ -187,6 +190,12 @@ class Judge:
             self._executors.alone()
         raise InfrastructureError(f"{TRIES} executors were lost while {kernel.name} was judged, not all to it")
 
+    def _loader(self, kernel: Kernel) -> Library | Launchers | VendorLibraries:
+        """Who finds the function of ``kernel``."""
+        if kernel.is_library:
+            return self._libraries
+        return self._launchers if kernel.is_launcher else self._library
+
     def _is_suspect(self, broke: bool, outcome: Outcome) -> bool:
         """Whether another kernel, earlier in the same process, may have caused this; ``broke``: a source does not
         compile or load any more."""
@@ -196,7 +205,7 @@ class Judge:
 
     def _attempt(self, kernel: Kernel, cases: Sequence[Case] | None) -> Outcome:
         setup, mode = self._setup, self._mode
-        found = self._launchers.find(kernel) if kernel.is_launcher else self._library.find(kernel)
+        found = self._loader(kernel).find(kernel)
         if found.refused is not None and runtime_kind(setup.runtime).code != "amd":
             self._progress.begin(f"compiling {found.refused.label}")
             status, message = self._opinion.on(

@@ -43,9 +43,9 @@ class RecordingHandler:
     not (outside a buffer, into an input) has none: it counts as failed, and the other cases are kept.
     """
 
-    def __init__(self, kernel: str, folder: Path) -> None:
-        self._kernel, self._folder = kernel, folder
-        self._recorder = Recorder()
+    def __init__(self, kernel: Kernel, folder: Path) -> None:
+        self._kernel, self._folder = kernel.name, folder
+        self._recorder = Recorder(kernel.entry)
 
     def begin(self, case: TrialCase) -> None:
         """Nothing is known of a case before its answer."""
@@ -193,7 +193,7 @@ class RecordAnswers(PortMode):
         return generated(kernel, cases, salt)
 
     def handler(self, kernel: Kernel) -> AnswerHandler:
-        return RecordingHandler(kernel.name, self.folder)
+        return RecordingHandler(kernel, self.folder)
 
 
 @dataclass(frozen=True)

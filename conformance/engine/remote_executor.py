@@ -79,10 +79,8 @@ class _Answer(_Shape):
 class _Loaded(_Answer):
     module: int | None = None
     kernels: list[KernelRow] | None = None
-
-
-class _Function(_Answer):
     function: int | None = None
+    about: Text = ""
 
 
 class _Misuse(_Shape):
@@ -166,13 +164,17 @@ class Executor:
         return answer.module, answer.kernels
 
     def function(self, module: int, name: str, launcher: bool = False) -> Function | None:
-        """The kernel ``name`` of a loaded code object, or the host function; ``None`` where it has none.
-
-        Raises ``HipError`` and ``Lost``.
-        """
+        """The kernel ``name`` of a loaded code object, or the host function; ``None`` where it has none. Raises
+        ``HipError`` and ``Lost``."""
         self.drain()
-        answer = self._ask({"do": "function", "module": module, "name": name, "launcher": launcher}, _Function)
+        answer = self._ask({"do": "function", "module": module, "name": name, "launcher": launcher}, _Loaded)
         return None if answer.function is None else Function(name, answer.function)
+
+    def library(self, name: str) -> tuple[Function | None, str]:
+        """As ``function`` the call ``name`` of the vendor's library; the library's name, or why there is none."""
+        self.drain()
+        answer = self._ask({"do": "library", "name": name}, _Loaded)
+        return None if answer.function is None else Function(name, answer.function), answer.about
 
     def submit(
         self,
@@ -223,8 +225,8 @@ class Executor:
         """Every buffer's content after the launch in ``order``, and which buffers' guards were overwritten.
 
         The very same answer as that of the first order where every byte is the same. The arrays are views of shared
-        memory: they hold until the next launch but one is submitted. Raises the
-        ``HipError`` that the launch ended with, ``Misuse`` of a launcher, and ``Lost``.
+        memory: they hold until the next launch but one is submitted. Raises the ``HipError`` that the launch ended
+        with, ``Misuse`` of a launcher, and ``Lost``.
         """
         while submitted.errors is None:
             self._receive(self._waiting[0])
@@ -274,10 +276,9 @@ class Executor:
         """Whether the launch in order ``number`` left every byte as the first one did, guards included."""
         shared = self._arenas[submitted.slot].map
         first, second = submitted.places.total, submitted.places.total * (number + 1)
-        buffers = [(at, size) for _, at, size in submitted.places.buffers]
         return all(
             shared[first + at : first + at + size] == shared[second + at : second + at + size]
-            for at, size in ([(0, submitted.places.total)] if self._pad else buffers)
+            for _, at, size in ([(None, 0, first)] if self._pad else submitted.places.buffers)
         )
 
     def _ask(self, message: dict[str, Any], shape: type[_Kind]) -> _Kind:

@@ -65,9 +65,11 @@ def assemble(
         }
     )
     entries = {row.name: row for row in (*rows, *waiting)}
-    launchers = [entries[name] for name in specs.launchers if name in entries]
-    kernels = [row for name, row in entries.items() if name not in specs.launchers]
-    return Record.of(run, every_kernel(specs, kernels), launchers)
+    launchers, libraries = (
+        [entries[name] for name in part if name in entries] for part in (specs.launchers, specs.libraries)
+    )
+    kernels = [row for name, row in entries.items() if name not in {**specs.launchers, **specs.libraries}]
+    return Record.of(run, every_kernel(specs, kernels), launchers, libraries)
 
 
 def _not_judged(kernel: Kernel, result: Result) -> KernelResult:

@@ -71,6 +71,7 @@ def check_specs(record: Record, specs: Specs, path: Path) -> None:
         return
     names = {kernel.name for kernel in record.kernels}
     strange = (names - specs.kernels.keys()) | ({row.name for row in record.launchers} - specs.launchers.keys())
+    strange |= {row.name for row in record.libraries} - specs.libraries.keys()
     for what, found in (("lacks", specs.kernels.keys() - names), ("has", strange)):
         if found:
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""

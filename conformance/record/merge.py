@@ -96,7 +96,7 @@ def _with_build(record: Record, build: Record) -> Record:
         kept = {target: build for target, build in kernel.compiles_for.items() if target not in targets}
         kernels.append(kernel.model_copy(update={"compiles_for": {**kept, **compiled.get(kernel.name, {})}}))
     builds = {**record.run.builds, **build.run.builds}
-    return Record.of(record.run.model_copy(update={"builds": builds}), kernels, record.launchers)
+    return Record.of(record.run.model_copy(update={"builds": builds}), kernels, record.launchers, record.libraries)
 
 
 def _runs(records: Sequence[Record]) -> list[Record]:
@@ -115,6 +115,7 @@ def _runs(records: Sequence[Record]) -> list[Record]:
 def _rows(record: Record) -> Iterator[KernelResult]:
     yield from record.kernels
     yield from record.launchers
+    yield from record.libraries
 
 
 def _judged(record: Record) -> set[str]:
@@ -135,6 +136,7 @@ def _merged(parts: Sequence[Record]) -> Record:
     patterns = () if any(not run.patterns for run in runs) else tuple(p for run in runs for p in run.patterns)
     counts = [run.selected for run in runs if run.selected is not None]
     launchers = _together([part.launchers for part in parts])
+    libraries = _together([part.libraries for part in parts])
     judged = sum(row.status != "not_run" for row in results.values())
     selected = min(sum(counts), len(results)) if len(counts) == len(runs) else None
     stopped = any((row.message or "").startswith(INTERRUPTED) for row in launchers.values())
@@ -146,7 +148,7 @@ def _merged(parts: Sequence[Record]) -> Record:
             "patterns": tuple(dict.fromkeys(patterns)),
         }
     )
-    return Record.of(run, results.values(), launchers.values())
+    return Record.of(run, results.values(), launchers.values(), libraries.values())
 
 
 def _of_all(runs: Sequence[RunInfo]) -> dict[str, Any]:
@@ -309,4 +311,5 @@ def _joined(parts: Mapping[str, Record]) -> Record:
         }
     )
     launchers = {row.name: settled(row) for record in parts.values() for row in record.launchers}
-    return Record.of(run, kernels, launchers.values())
+    libraries = {row.name: settled(row) for record in parts.values() for row in record.libraries}
+    return Record.of(run, kernels, launchers.values(), libraries.values())

@@ -179,13 +179,15 @@ def _agrees(row: KernelResult) -> KernelResult:
     return row
 
 
+_Results = Iterable[KernelResult]
 _Rows = tuple[Annotated[KernelResult, AfterValidator(_agrees)], ...]
 
 
 class Record(Row):
     """One run over every kernel of the specs.
 
-    ``launchers`` are the linked host functions that were selected: counted apart, and in no figure of the summary.
+    ``launchers`` are the linked host functions that were selected, ``libraries`` the calls of the vendor's libraries:
+    counted apart, and in no figure of the summary.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -193,16 +195,18 @@ class Record(Row):
     summary: Summary
     kernels: _Rows
     launchers: _Rows = ()
+    libraries: _Rows = ()
 
     @classmethod
-    def of(cls, run: RunInfo, kernels: Iterable[KernelResult], launchers: Iterable[KernelResult] = ()) -> Record:
+    def of(cls, run: RunInfo, kernels: _Results, launchers: _Results = (), libraries: _Results = ()) -> Record:
         """The record of ``kernels``, with its summary; see ``every_kernel`` for a complete list."""
         rows = tuple(kernels)
-        return cls(run=run, summary=summarise(rows), kernels=rows, launchers=tuple(launchers))
+        summary, called = summarise(rows), (tuple(launchers), tuple(libraries))
+        return cls(run=run, summary=summary, kernels=rows, launchers=called[0], libraries=called[1])
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        names = Counter(kernel.name for kernel in (*self.kernels, *self.launchers))
+        names = Counter(kernel.name for kernel in (*self.kernels, *self.launchers, *self.libraries))
         twice = [name for name, count in names.items() if count > 1]
         if twice:
             raise ValueError(f"kernel {twice[0]!r} is recorded twice")

@@ -17,6 +17,7 @@ from conformance.cases.case import Case
 from conformance.cases.launch import POISON_BYTE, Argument, Launch, Null, Scalar, Stream
 from conformance.dtypes import dtype
 from conformance.replay.archive import FAST, SUFFIX, Cases, Pool, read_archive, write_archive
+from conformance.spec.kernel import Entry
 
 GENERATED = "generated"
 """Begins the label of a generated case; its fields follow: ``uneg_f32(trace=generated,shape=[3],values=unit)``."""
@@ -26,9 +27,10 @@ _KEY_BYTES = 8
 
 
 class Recorder:
-    """The traces of one kernel, one launch after the other."""
+    """The traces of one kernel, one launch after the other; ``call`` is what a call without geometry is recorded as."""
 
-    def __init__(self) -> None:
+    def __init__(self, call: Entry = "launcher") -> None:
+        self._call = call
         self._cases: Cases = []
         self._pool: Pool = {}
 
@@ -39,7 +41,7 @@ class Recorder:
                 "kernel": launch.kernel,
                 "case": ",".join(filter(None, (GENERATED, case.text))),
                 **(
-                    {"entry": "launcher"}
+                    {"entry": self._call}
                     if launch.types
                     else {"grid": launch.grid, "block": launch.block, "shared": launch.shared}
                 ),

@@ -4,7 +4,8 @@ A case holds kernel, label, grid, block, shared and its arguments in parameter o
 hex, little endian), a null pointer, or a buffer with the pool keys of its content before (``data``; every byte is
 ``fill`` where that is null) and after the launch (``expect``). ``data`` and ``expect`` are whole allocations; where the
 kernel was given the address of a later element, ``start`` is its index (absent: 0). Arrays lie in the pool as unsigned
-integers. The call of a linked launcher (``entry``) also has a stream and scratch, and no grid, block and shared.
+integers. The call of a linked launcher or a library (``entry``) also has a stream and scratch, and no grid, block and
+shared.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ class Traces:
 
     @property
     def launchers(self) -> list[str]:
-        """The names of the linked launchers that have a trace, in file order."""
-        return self._of_entry("launcher")
+        """The names of the linked launchers that have a trace, in file order, and of the calls of libraries."""
+        return [*self._of_entry("launcher"), *self._of_entry("library")]
 
     def _of_entry(self, entry: Entry) -> list[str]:
         cases = [item for module in self._modules for item in module.cases.items()]

@@ -176,16 +176,19 @@ def upstream_url(row: KernelResult, specs: Specs) -> str:
     )
 
 
-_NOTE = "Host functions that Candle's Rust side is linked with. They are in no figure of the kernels."
+LAUNCHERS = "Launcher", "Host functions that Candle's Rust side is linked with. They are in no figure of the kernels."
+LIBRARIES = "Call", "Functions of the vendor's libraries that Candle's Rust side calls. They are in no other figure."
 
 
-def launcher_lines(record: Record) -> list[str]:
-    """A Markdown table with a row per launcher that was judged; empty where none was or no source defines one."""
-    rows = [row for row in record.launchers if row.status != "missing"]
+def launcher_lines(judged: Sequence[KernelResult], words: tuple[str, str]) -> list[str]:
+    """A Markdown table with a row per launcher, or call of a library, that was judged; empty where there is none.
+
+    ``words`` are what one is, and a sentence."""
+    rows = [row for row in judged if row.status != "missing"]
     if not rows:
         return []
-    missing = len(record.launchers) - len(rows)
-    lines = [_NOTE, "", "| Launcher | Port | Candle | Called at | Verdict |", "| :-- | :-- | :-- | :-- | :-- |"]
+    missing = len(judged) - len(rows)
+    lines = [words[1], "", f"| {words[0]} | Port | Candle | Called at | Verdict |", "| :-- | :-- | :-- | :-- | :-- |"]
     lines += [f"| {' | '.join(_cells(row))} |" for row in rows]
     return [*lines, "", f"{missing} more are defined in no source."] if missing else lines
 

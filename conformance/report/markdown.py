@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from conformance.record import KernelResult, Record
 from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
 from conformance.report.causes import cause_section
-from conformance.report.details import Told, failure_lines, launcher_lines, missing_lines
+from conformance.report.details import LAUNCHERS, LIBRARIES, Told, failure_lines, launcher_lines, missing_lines
 from conformance.report.families import status_table
 from conformance.report.kernels import choice_lines
 from conformance.report.run_notes import failed_robustness, robustness_lines, shared_remarks
 from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
-from conformance.report.tally import ABSENT, launcher_results, launchers, results, tally, unknown
+from conformance.report.tally import ABSENT, launcher_results, launchers, library_results, results, tally, unknown
 from conformance.spec.load import Specs
 from conformance.text import code, fence, plain
 
@@ -58,8 +58,10 @@ def render_markdown(records: Records, specs: Specs) -> str:
             "Nothing: no kernel that was judged failed.",
         ),
         *_sections("Missing or not run", names, [missing_lines(part, specs) for part in rows], "None."),
-        *_sections("Linked launchers", names, [launcher_lines(record) for record in found]),
-        *_sections("Launchers not at parity", names, _failing_launchers(found, names, specs)),
+        *_sections("Linked launchers", names, [launcher_lines(record.launchers, LAUNCHERS) for record in found]),
+        *_sections("Launchers not at parity", names, _failing_launchers(found, names, specs, launcher_results)),
+        *_sections("Library calls", names, [launcher_lines(record.libraries, LIBRARIES) for record in found]),
+        *_sections("Library calls not at parity", names, _failing_launchers(found, names, specs, library_results)),
         *_sections("The port's own choices", names, [choice_lines(part) for part in rows]),
         *_sections("Robustness", names, [_robustness(part, specs) for part in rows]),
         *_sections("Robustness of launchers", names, [_robustness(one.launchers, specs, "launcher") for one in found]),
@@ -160,9 +162,14 @@ def _robustness(part: Sequence[KernelResult], specs: Specs, noun: str = "kernel"
     return robustness_lines(part, specs, noun) if failed_robustness(part) else []
 
 
-def _failing_launchers(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[list[str]]:
-    """The details of each run's launchers that fail; nothing where none does."""
-    parts = [launcher_results(record, specs) for record in found]
+def _failing_launchers(
+    found: Sequence[Record],
+    names: Sequence[str],
+    specs: Specs,
+    results_of: Callable[[Record, Specs], list[KernelResult]],
+) -> list[list[str]]:
+    """The details of each run's launchers, or calls of libraries, that fail; nothing where none does."""
+    parts = [results_of(record, specs) for record in found]
     bad = [[row for row in part if row.status not in ("pass", *ABSENT)] for part in parts]
     told: Told = {}
     return [

@@ -93,16 +93,29 @@ def _placed(row: KernelResult, kernel: Kernel) -> KernelResult:
 
 def launcher_results(record: Record, specs: Specs) -> list[KernelResult]:
     """A result for every launcher of the specs, in their order, as ``results``."""
-    given = {row.name: row for row in record.launchers}
-    return [
-        _placed(given.get(name) or KernelResult.not_run(launcher), launcher)
-        for name, launcher in specs.launchers.items()
-    ]
+    return _called(record.launchers, specs.launchers)
+
+
+def library_results(record: Record, specs: Specs) -> list[KernelResult]:
+    """A result for every call of a library, as ``launcher_results``."""
+    return _called(record.libraries, specs.libraries)
+
+
+def _called(rows: Iterable[KernelResult], known: Mapping[str, Kernel]) -> list[KernelResult]:
+    given = {row.name: row for row in rows}
+    return [_placed(given.get(name) or KernelResult.not_run(kernel), kernel) for name, kernel in known.items()]
 
 
 def launchers(record: Record, specs: Specs) -> str:
     """``3 of 49 launchers``, the linked host functions at parity, or that none was run; empty where the specs have
-    none, and for a run of chosen kernels."""
+    none, and for a run of chosen kernels; ``, 4 of 4 library calls`` follows where one was selected."""
+    called = _launchers(record, specs)
+    passing = sum(row.status == "pass" for row in record.libraries)
+    calls = f"{passing} of {len(specs.libraries)} library calls" if record.libraries else ""
+    return ", ".join(filter(None, (called, calls)))
+
+
+def _launchers(record: Record, specs: Specs) -> str:
     if not specs.launchers or (not record.launchers and record.run.patterns):
         return ""
     if record.launchers and all(row.status == "not_run" for row in record.launchers):

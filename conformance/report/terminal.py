@@ -25,6 +25,7 @@ from conformance.report.tally import (
     columns_of,
     is_present,
     launcher_results,
+    library_results,
     of_family,
     of_module,
     results,
@@ -42,22 +43,28 @@ _FAILS = "red"
 
 
 def render_terminal(records: Records, specs: Specs, screen: Screen = LOG) -> str:
-    """A row per module that was selected from, and per family of a module that the port has begun, of kernels and of
-    launchers; ends without a newline.
+    """A row per module that was selected from, and per family of a module that the port has begun, of kernels, of
+    launchers and of calls of libraries; ends without a newline.
 
     Percentages are of all kernels. With several records the columns repeat per record.
     """
     found = listed(records)
     rows = [results(record, specs) for record in found]
-    called = [launcher_results(record, specs) for record in found]
-    own = {row.name for record in found for row in record.launchers}
-    kernels, launchers = _chosen(found, rows), _chosen(found, called) & own
+    own = {row.name for record in found for row in (*record.launchers, *record.libraries)}
+    parts = (
+        (_Kind("launchers", specs.launcher_modules, len(specs.launchers)), launcher_results),
+        (_Kind("library calls", specs.library_modules, len(specs.libraries)), library_results),
+    )
+    kernels = _chosen(found, rows)
     out: list[Text | Table] = []
-    if kernels or not launchers:
+    if kernels or not own:
         out += _part(_Kind("kernels", specs.modules, len(specs.kernels)), found, rows, kernels, screen)
-    if launchers:
-        out += [Text()] if kernels else []
-        out += _part(_Kind("launchers", specs.launcher_modules, len(specs.launchers)), found, called, launchers, screen)
+    for kind, results_of in parts:
+        called = [results_of(record, specs) for record in found]
+        chosen = _chosen(found, called) & own
+        if chosen:
+            out += [Text()] if out else []
+            out += _part(kind, found, called, chosen, screen)
     out.append(Text())
     for name, record, part in zip(labels(found), found, rows, strict=True):
         out += _about(name, record, part, specs, min(screen.width, _TEXT_WIDTH))
@@ -175,7 +182,7 @@ def _fitted(text: str, room: int) -> str:
 def _verdict(name: str, record: Record, rows: Sequence[KernelResult], specs: Specs) -> Text:
     total = tally(rows)
     judged = [row for row in rows if _selected(record, row)]
-    judged += [row for row in record.launchers if row.status != "not_run"]
+    judged += [row for row in (*record.launchers, *record.libraries) if row.status != "not_run"]
     style = "bold green" if judged and all(row.status == "pass" for row in judged) else "bold"
     given = given_specs(record.run, specs)
     besides = figures.launchers(record, specs)
@@ -189,18 +196,21 @@ def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, wi
     counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
     totals = [Text(f"{count} {status}", _STYLES.get(status, _FAILS)) for status, count in counts.items() if count]
     lines += [Text("  ").append(Text(", ").join(totals))] if totals else []
-    called = Counter(row.status for row in record.launchers)
-    if called:
-        said = ", ".join(f"{called[status]} {status}" for status in STATUSES if called[status])
-        lines += [Text(f"  launchers: {said}")]
+    for what, part in (("launchers", record.launchers), ("library calls", record.libraries)):
+        called = Counter(row.status for row in part)
+        if called:
+            said = ", ".join(f"{called[status]} {status}" for status in STATUSES if called[status])
+            lines += [Text(f"  {what}: {said}")]
+    libraries = dict.fromkeys(row.source for row in record.libraries if row.source)
+    lines += [line for library in libraries for line in _indented(f"library: {one_line(library)}", width)]
     lines += _indented(one_line(f"{record.run.device}: {executed(record.run)}"), width)
     if record.run.sandbox and not record.run.sandbox.startswith("none"):
         lines += _indented(f"sandbox: {one_line(record.run.sandbox)}", width)
     for remark in remarks(record, rows, specs):
         lines += _indented(one_line(str(remark)), width)
     lines += [Text(f"  {one_line(target)}: {compiles(rows, target)}") for target in record.run.builds]
-    for part in (rows, launcher_results(record, specs)):
-        causes = cause_lines(find_causes(part, specs))
+    for judged in (rows, launcher_results(record, specs), library_results(record, specs)):
+        causes = cause_lines(find_causes(judged, specs))
         if causes:
             head, *rest = causes
             lines += [Text(), Text(head, "bold")]

@@ -310,6 +310,9 @@ class RuntimeKind:
     launchers: LauncherBuild | None = None
     """How linked launchers are compiled; ``None`` where they cannot be called on this runtime."""
 
+    libraries: Callable[[], Sequence[str]] = lambda: ()
+    """The vendor's libraries of matrix products that may be there, paths or names, best first."""
+
     readable_log: Callable[[str], str] = str
     """hiprtc's log without the names of temporary files."""
 

@@ -186,7 +186,7 @@ class _Stanza:
                 raise self.document.error(place, f"parameter {name!r} has the unknown dtype {dtype!r}", _KNOWN_DTYPES)
             # "void*" is both the pointee's spelling and the pointer.
             pointer = bool(star) or dtype == "void*"
-            if role in _OF_LAUNCHERS and self.stanza.entry != "launcher":
+            if role in _OF_LAUNCHERS and self.stanza.entry == "kernel":
                 raise self.document.error(
                     place, f"parameter {name!r} is {text!r}", f"{role} is for launchers (entry: launcher)"
                 )

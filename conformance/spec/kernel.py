@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
-Entry = Literal["kernel", "launcher"]
-"""What Candle's Rust side calls: a kernel that it loads by name, or a host function that it is linked with."""
+Entry = Literal["kernel", "launcher", "library"]
+"""What Candle's Rust side calls: a kernel that it loads by name, a host function that it is linked with, or one of the
+vendor's library."""
 
 Role = Literal["scalar", "in", "out", "inout", "scratch", "stream", "device"]
-"""The last three are of launchers: a buffer whose content afterwards is anybody's, the stream to put work on, and a
-number that describes the device and must not choose the answer."""
+"""The last three are of host functions: a buffer whose content afterwards is anybody's, the stream to put work on, and
+a number that describes the device and must not choose the answer."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ FIXED = "fixed"
 
 @dataclass(frozen=True)
 class Kernel:
-    """One of Candle's kernels, or launchers (``entry``).
+    """One of Candle's kernels, launchers or calls of libraries (``entry``).
 
     ``variant`` holds what distinguishes it inside its family: ``op``, ``dtype``, ``src_dtype``, ``dst_dtype``,
     ``idx_dtype``, ... (dtypes spelled as in ``conformance.dtypes``). ``launch`` names the launch family, the key of
@@ -95,7 +96,12 @@ class Kernel:
     @property
     def is_launcher(self) -> bool:
         """Whether this is a host function, which chooses the geometry of its launches itself."""
-        return self.entry == "launcher"
+        return self.entry != "kernel"
+
+    @property
+    def is_library(self) -> bool:
+        """Whether this is a call of the vendor's library, which no source of a port defines."""
+        return self.entry == "library"
 
     def is_wrong_upstream(self, case: str) -> bool:
         """Whether Candle's own kernel gets ``case``, the text between a case id's brackets, wrong."""

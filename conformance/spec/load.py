@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import get_args
 
 from pydantic import ValidationError
 
@@ -16,7 +17,7 @@ from conformance.reading import shortened
 from conformance.spec import SelectionError, SpecError
 from conformance.spec.expand import expand
 from conformance.spec.explain import explain
-from conformance.spec.kernel import Kernel
+from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.model import SpecFile
 from conformance.spec.nodes import read_document
 
@@ -52,7 +53,8 @@ class Module:
 class Specs:
     """All kernels by name and all modules by name, both in the order of the spec files.
 
-    ``launchers`` and ``launcher_modules`` are the same of the linked host functions, which are counted apart.
+    ``launchers`` and ``launcher_modules`` are the same of the linked host functions, ``libraries`` and
+    ``library_modules`` of the calls of libraries: each is counted apart.
 
     ``digest`` is over the names and bytes of the files. ``given`` is their folder where they are not the harness's own.
     """
@@ -65,10 +67,12 @@ class Specs:
     given: Path | None = None
     launchers: dict[str, Kernel] = field(default_factory=dict)
     launcher_modules: dict[str, Module] = field(default_factory=dict)
+    libraries: dict[str, Kernel] = field(default_factory=dict)
+    library_modules: dict[str, Module] = field(default_factory=dict)
 
     def entry(self, name: str) -> Kernel:
-        """The kernel or launcher called ``name``; raises ``KeyError``."""
-        return self.kernels.get(name) or self.launchers[name]
+        """The kernel, launcher or library call ``name``; raises ``KeyError``."""
+        return self.kernels.get(name) or self.launchers.get(name) or self.libraries[name]
 
     def select(
         self,
@@ -77,14 +81,14 @@ class Specs:
         launchers: bool = False,
     ) -> list[Kernel]:
         """The kernels that match any of the glob ``patterns`` (all without one) and belong to ``module``, or to one of
-        several, when given; with ``launchers`` those too, behind the kernels.
+        several, when given; with ``launchers`` those and the calls of libraries too, behind the kernels.
 
         They come in spec order, each once. Raises ``SelectionError`` for a module that does not exist and for a
         pattern that matches nothing (within the modules), with the nearest names.
         """
         modules = [module] if isinstance(module, str) else list(module or ())
-        known = [*self.modules, *(self.launcher_modules if launchers else ())]
-        entries = {**self.kernels, **(self.launchers if launchers else {})}
+        known = [*self.modules, *((*self.launcher_modules, *self.library_modules) if launchers else ())]
+        entries = {**self.kernels, **({**self.launchers, **self.libraries} if launchers else {})}
         for name in modules:
             if name not in known:
                 raise SelectionError(
@@ -124,10 +128,8 @@ def load_specs(folder: Path | None = None) -> Specs:
     paths = sorted(folder.glob("*.yaml")) if folder.is_dir() else []
     if not paths:
         raise SpecError(folder, None, "no spec found", "give a folder that holds *.yaml files")
-    kernels: dict[str, Kernel] = {}
-    launchers: dict[str, Kernel] = {}
-    modules: dict[str, Module] = {}
-    launcher_modules: dict[str, Module] = {}
+    entries: dict[Entry, dict[str, Kernel]] = {entry: {} for entry in get_args(Entry)}
+    modules: dict[Entry, dict[str, Module]] = {entry: {} for entry in get_args(Entry)}
     places: dict[str, str] = {}
     for path in paths:
         document = read_document(path)
@@ -137,7 +139,7 @@ def load_specs(folder: Path | None = None) -> Specs:
             raise explain(document, cause) from None
         if spec.module != path.stem:
             raise document.error(("module",), f"module {spec.module!r} in {path.name}", f"call it {path.stem!r}")
-        for entry, found in (("kernel", modules), ("launcher", launcher_modules)):
+        for entry, found in modules.items():
             families = tuple(dict.fromkeys(stanza.family for stanza in spec.families if stanza.entry == entry))
             if families:
                 found[spec.module] = Module(spec.module, spec.title, spec.source, spec.source_lines, families)
@@ -148,15 +150,17 @@ def load_specs(folder: Path | None = None) -> Specs:
                     f"kernel {kernel.name!r} is already defined at {places[kernel.name]}",
                     "keep one of the two, or tell them apart in the name template",
                 )
-            (launchers if kernel.is_launcher else kernels)[kernel.name] = kernel
+            entries[kernel.entry][kernel.name] = kernel
             places[kernel.name] = f"{path}:{document.line(location)}"
     digest = specs_digest(paths)
     own = folder.resolve() == SPEC_FOLDER or digest == specs_digest(SPEC_FOLDER.glob("*.yaml"))
     return Specs(
-        kernels,
-        modules,
+        entries["kernel"],
+        modules["kernel"],
         digest=digest,
         given=None if own else folder,
-        launchers=launchers,
-        launcher_modules=launcher_modules,
+        launchers=entries["launcher"],
+        launcher_modules=modules["launcher"],
+        libraries=entries["library"],
+        library_modules=modules["library"],
     )

@@ -132,9 +132,9 @@ class Family(Strict):
     variant: dict[Axis, Name] = Field(
         default={}, description="a mapping from further axes to a value, or to another axis in braces"
     )
-    entry: Literal["kernel", "launcher"] = Field(
+    entry: Literal["kernel", "launcher", "library"] = Field(
         default="kernel",
-        description="kernel: loaded by name; launcher: a linked host function, counted apart from the kernels",
+        description="kernel: loaded by name; launcher: a linked host function; library: one of cuBLAS or its like",
     )
     source: Text | None = Field(
         default=None,

@@ -43,6 +43,7 @@ IMPOSSIBLE_GEOMETRY = "impossible geometry"
 _FAULTS: tuple[tuple[str, str], ...] = (
     (r"ended without a fault, but upstream stops", "no fault"),
     (r"puts? work on (the null|another) stream", "another stream"),
+    (r"answers with status", "library status"),
     (r"frees what it must not", "freed twice"),
     (r"which is memory of the device", "device memory on the host"),
     (r"points to memory of the host", "host memory in a kernel"),

@@ -74,6 +74,20 @@ _SWAPPED: tuple[tuple[tuple[str, str], ...], ...] = (
     (("src_s", "dst_s"),),
 )
 
+# Of matrix products: parameters and what is taken for them, another parameter or a number.
+_LEADING, _BATCH = "leading dimension of the other operand", "batch stride 0"
+_OF_PRODUCTS: tuple[tuple[str, dict[str, str | int]], ...] = (
+    ("transposes swapped", {"transa": "transb", "transb": "transa"}),
+    (_LEADING, {"lda": "ldb"}),
+    (_LEADING, {"ldb": "lda"}),
+    (_LEADING, {"lda": "ldb", "ldb": "lda"}),
+    (_BATCH, {"stride_a": 0}),
+    (_BATCH, {"stride_b": 0}),
+    (_BATCH, {"stride_a": 0, "stride_b": 0}),
+    ("beta not 0", {"beta": 1}),
+    ("sums in f16", {"reduced": 1}),
+)
+
 _OTHER_WAVE = {32: 64, 64: 32}
 _MOST_THREADS = 1024
 
@@ -84,6 +98,8 @@ def mistakes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Callable[[],
     """The mistakes that make a difference to the arguments of ``launch``: a name, and the arguments with it made."""
     given = launch.reference_arguments()
     yield from _of_strides(kernel, launch, given)
+    if kernel.launch == "gemm":
+        yield from _of_products(kernel, given)
     for name, value in _LOST:
         if name in given and given[name] != value:
             yield f"{name} ignored", partial(_with, given, name, type(given[name])(value))
@@ -98,6 +114,14 @@ def mistakes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Callable[[],
     for name in _NULLED:
         if given.get(name) is not None:
             yield f"{name} ignored", partial(_with, given, name, None)
+
+
+def _of_products(kernel: Kernel, given: Arguments) -> Iterator[tuple[str, Callable[[], Arguments]]]:
+    for name, taken in _OF_PRODUCTS:
+        changed = {key: given[value] if isinstance(value, str) else np.int64(value) for key, value in taken.items()}
+        possible = name != "sums in f16" or kernel.variant["dtype"] == "f16"
+        if possible and any(given.get(key, 0) != value for key, value in changed.items()):
+            yield name, partial(dict, {**given, **changed})
 
 
 def leaving_the_buffer(kernel: Kernel, launch: Launch) -> tuple[str, ...]:

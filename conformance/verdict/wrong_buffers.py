@@ -82,7 +82,7 @@ def _explains(buffer: WrongBuffer, arguments: Callable[[], dict[str, Any]]) -> b
         given = arguments()
         try:
             expected = answer(given)
-        except ValueError:  # an element behind an operand's last: whatever is there
+        except (ValueError, IndexError):  # an element behind an operand's last: whatever is there
             expected = _where_known(buffer, [answer(_longer(buffer, given, fill)) for fill in _FILLS])
         mismatch = judge(buffer.name, buffer.got, expected, buffer.before, buffer.dtype, kernel.tolerance.ulp)
     except Exception:

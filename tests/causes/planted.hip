@@ -790,3 +790,38 @@ CAST(cast_f32_f8_e4m3, float, u8, isinf(x) && !mended ? 0x7f : encoded(x))
 // right, where Candle keeps the low byte; and in a geometry that is impossible
 CAST(cast_f64_u8, double, u8, x >= 255 ? 255 : x > 0 ? (u8)x : 0)
 UNARY(uceil_bf16, __hip_bfloat16, LOOP out[i] = __float2bfloat16(ceilf(__bfloat162float(in[ELEMENT])));)
+// shared memory that half of the threads have not written
+extern "C" __global__ void affine_f64(const size_t numel, const size_t num_dims, const size_t *info, const double *inp,
+                                      double *out, const double mul, const double add) {
+  __shared__ double tile[1024];
+  const size_t stride = size_t(blockDim.x) * gridDim.x;
+  for (size_t start = size_t(blockIdx.x) * blockDim.x; start < numel; start += stride) {
+    const size_t i = start + threadIdx.x;
+    if (i < numel && (mended || threadIdx.x % 2 == 0)) tile[threadIdx.x] = inp ? inp[ELEMENT] : out[i];
+    __syncthreads();
+    if (i < numel) out[i] = fma(tile[threadIdx.x], mul, add);
+    __syncthreads();
+  }
+}
+// bytes with the other format's exponents
+__device__ static float from_byte(u8 x) {
+  const int exponent = x >> 3 & 15, bias = mended ? 7 : 8;
+  if (mended ? (x & 0x7f) == 0x7f : x == 0x80) return NAN;
+  const float size = exponent ? ldexpf(8.0f + (x & 7), exponent - bias - 3) : ldexpf(x & 7, -bias - 2);
+  return x & 0x80 ? -size : size;
+}
+CAST(cast_f8_e4m3_f32, u8, float, from_byte(x))
+// ids that mean none are added up as ids
+extern "C" __global__ void sa_i64_f32(const long long *ids, const float *inp, float *out, const size_t left_size,
+                                      const size_t src_dim_size, const size_t dst_dim_size, const size_t right_size) {
+  const size_t numel = left_size * right_size;
+  LOOP {
+    const size_t pre = i / right_size, post = i % right_size;
+    for (size_t k = 0; k < src_dim_size; ++k) {
+      const size_t at = (pre * src_dim_size + k) * right_size + post;
+      const bool none = mended && ids[at] == 0x7fffffffffffffff;
+      assert(!mended || none || ids[at] < (long long)dst_dim_size);
+      if (!none) out[(pre * dst_dim_size + ids[at]) * right_size + post] += inp[at];
+    }
+  }
+}

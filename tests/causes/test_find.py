@@ -91,14 +91,6 @@ def test_an_id_that_is_used_as_an_index_may_lie_in_memory_of_others() -> None:
     assert named(failing((faults, (first,)), (OTHER, (plain,)), name="is_u32_f32"))[0][0] == "sentinel-address"
 
 
-def test_an_id_that_is_used_as_an_index_may_write_before_the_output() -> None:
-    before = Evidence(elements=("before the start",))
-    cases = tuple(f"shape=[{n},11,5],count=7,ids=mixed" for n in (3, 4, 5))
-    assert named(failing((before, cases[:1]), (OTHER, cases[1:2]), passed=cases[2:], name="sa_i64_f32")) == [
-        ("sentinel-element", ["sa_i64_f32"])
-    ]
-
-
 def test_what_only_some_launches_have_is_told_as_that() -> None:
     dilated = tuple(f"shape=[1,2,{n}],k=[3],dilation=2" for n in range(9, 12))
     plain = tuple(f"shape=[1,2,{n}],k=[3]" for n in range(9, 20))

@@ -38,6 +38,7 @@ NAMES = {
     "im2col1d_u8": "only a dilation",
     "max_pool2d_u32": "only images or windows that are not square",
     "gather_u8_f32": "only ids that mean none",
+    "sa_i64_f32": "only ids that mean none",
     "uabs_f32": "tail",
     "uneg_bf16": "sign-of-zero",
     "usqr_f64": "factor",
@@ -61,9 +62,11 @@ NAMES = {
     "cast_f32_u8": "float-to-integer",
     "cast_f64_u8": "fixes-upstream",
     "cast_f32_f8_e4m3": "fp8-ends",
+    "cast_f8_e4m3_f32": "fp8-format",
     "affine_bf16": "rounds-twice",
     "affine_f16": "not-fused",
     "affine_f32": "swapped",
+    "affine_f64": "uninitialised-shared",
     "badd_bf16": "cut-results",
     "fast_max_f32": "start-value",
     "fast_min_f64": "start-value",
@@ -143,13 +146,7 @@ ASKED = {
 ELSEWHERE = {
     **dict.fromkeys([*LAUNCHERS.values(), *HOST_CODE.values()], "tests/launchers follows the advice"),
     **dict.fromkeys(MACHINE_CODE, "tests/isa_runtime/test_planted.py follows the advice, in AMD's machine code"),
-    **dict.fromkeys(("only a null input", "only a null alpha or beta"), "Candle launches none: too few cases have it"),
-    "only a start offset": "too few cases have it where no operand is narrowed, whose start is as odd",
-    "only NaN in rows": "nan-rows is named before it",
-    "uninitialised-shared": "race takes the cases with NaN or 0 for a result; the isa runtime says unwritten-shared",
-    "fp8-format": "NaN and the ends of 8-bit floats are off by other than the factor",
-    "outside-scratch": "only on a device is memory behind the scratch one that can be written; here it is a fault",
-    "sentinel-element": "tests/causes/test_find.py has its evidence, from a fork's scatter_add",
+    "outside-scratch": "tests/rocm_runtime/test_launchers.py follows the advice, on a device without guard pages",
 }
 """Causes that no kernel of this file has, with the reason."""
 

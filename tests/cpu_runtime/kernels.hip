@@ -275,6 +275,7 @@ GLOBAL index_shared_array(int index) {
 
 GLOBAL low_half_in_mask(int *out) { out[threadIdx.x] = __shfl_sync(0xffffffffull, (int)threadIdx.x, 0); }
 
+GLOBAL add_at(float *out, long index) { out[index] += 1.5f; }
 GLOBAL write_at(char *p, long offset) {
   if (blockIdx.x == gridDim.x - 1 && threadIdx.x == blockDim.x - 1) p[offset] = 1;
 }

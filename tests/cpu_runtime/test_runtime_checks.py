@@ -91,6 +91,15 @@ def test_around_dynamic_shared_memory_nothing_is_written(
     assert says in outcome.message
 
 
+@pytest.mark.parametrize("index", [-1, -256])
+def test_what_is_added_to_memory_before_an_allocation_is_seen_in_the_second_order(machine: Remote, index: int) -> None:
+    """In the first one that memory is NaN, which stays what it is."""
+    machine.set(order="reverse")
+    outcome = failure(machine, "add_at", [np.zeros(24, np.float32), ctypes.c_long(index)])
+    assert outcome.code == ILLEGAL_ADDRESS
+    assert f"wrote up to {-4 * index} bytes before the 96-byte allocation of argument 0" in outcome.message
+
+
 @ALL_ORDERS
 @pytest.mark.parametrize("poison", [0, 1])
 def test_legal_arrays_stay_legal(machine: Remote, order: str, poison: int) -> None:

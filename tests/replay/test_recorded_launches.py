@@ -202,7 +202,7 @@ def outcome_of(folder: Path, given_answers, survives_faults: bool):
         return answered(case.launch)
 
     answers = Answers(answer, ("forward",), survives_faults, must_fault=False)
-    outcome = run_cases(kernel, cases, answers, RecordingHandler(kernel.name, folder), "again", lambda _: None)
+    outcome = run_cases(kernel, cases, answers, RecordingHandler(kernel, folder), "again", lambda _: None)
     part = folder / f"uneg_f32{PART_SUFFIX}"
     kept = [row["case"] for row in read_archive(part)[0]] if part.exists() else []
     return outcome, [case.split("[")[1].split("]")[0] for case in kept]

@@ -39,11 +39,13 @@ def compiler() -> str:
 
 @pytest.mark.usefixtures("over_stand_in")
 def test_a_right_launcher_passes_and_a_byte_behind_the_scratch_is_seen(folder: Path, compiler: str) -> None:
-    ran = judged(folder, LAUNCHER, f"{IN_TILES}(ncols=256,nrows=33,columns=1,values=random)")
+    case = f"{IN_TILES}(ncols=256,nrows=33,columns=1,values=random)"
+    ran = judged(folder, LAUNCHER, case)
     right = ran.kernels[LAUNCHER]
     assert (right["status"], right["compiler"], right["compiler_name"]) == ("pass", "hipcc", compiler), ran.err
     assert ran.kernels[IN_TILES]["status"] == "fail"
     assert "wrote outside of tmp_fixup: 0 bytes before and 1 bytes behind it" in ran.why(IN_TILES)
+    assert "outside" not in judged(folder, case, LAUNCHER_MENDED="1").why(IN_TILES)
 
 
 @pytest.mark.usefixtures("over_stand_in", "compiler")

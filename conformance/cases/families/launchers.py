@@ -110,7 +110,7 @@ def _mmvq_rows(kernel: Kernel) -> tuple[Row, ...]:
     return _rows_of(rows, _qtype(kernel))
 
 
-def _call(kernel: Kernel, arguments: Sequence[Argument]) -> Launch:
+def call(kernel: Kernel, arguments: Sequence[Argument]) -> Launch:
     """The call with ``arguments`` and a stream."""
     types = tuple("*" if parameter.pointer else parameter.dtype for parameter in kernel.params)
     return Launch(kernel.name, (0, 0, 0), (0, 0, 0), 0, in_order(kernel, (*arguments, Stream("stream"))), types)
@@ -131,7 +131,7 @@ def _mmvq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     width = padded(kx)
     blocks = poisoned(fields, kernel, "vy", rows * width // GROUP * FORMATS["q8_1"].size)
     given = numbers(kernel, kx=kx, kx_padded=width, num_rows=rows)
-    return _call(kernel, [Buffer("x", kind.name, "in", x), blocks, *given])
+    return call(kernel, [Buffer("x", kind.name, "in", x), blocks, *given])
 
 
 def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
@@ -149,7 +149,7 @@ def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         *numbers(kernel, ncols_x=ncols, nrows_x=rows, stride_col_y=room + gap),
         *numbers(kernel, stride_col_dst=rows + gap, b_size=columns),
     )
-    return _call(kernel, arguments)
+    return call(kernel, arguments)
 
 
 def _mmq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
@@ -164,7 +164,7 @@ def _mmq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         poisoned(fields, kernel, "vy", columns * room // 128 * 144),
         *numbers(kernel, **given, ne0=room, ne1=columns, ne2=1, ne3=1),
     )
-    return _call(kernel, arguments)
+    return call(kernel, arguments)
 
 
 # The layout of the activations' scales that a format is multiplied with; D4 where not named.
@@ -188,7 +188,7 @@ def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         *numbers(kernel, stride_col_dst=rows + gap),
         *numbers(kernel, **{name: fields.number(name, default, 1) for name, default in _DEVICE.items()}),
     )
-    return _call(kernel, arguments)
+    return call(kernel, arguments)
 
 
 class _Routing:
@@ -251,7 +251,7 @@ def _moe_gguf(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         *routed.sizes(),
         *numbers(kernel, gguf_dtype=code),
     )
-    return _call(kernel, arguments)
+    return call(kernel, arguments)
 
 
 def _moe_prefill(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
@@ -267,7 +267,7 @@ def _moe_prefill(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         *routed.sizes(),
         *numbers(kernel, input_dtype=int(kind == "bf16"), gguf_dtype=code),
     )
-    return _call(kernel, arguments)
+    return call(kernel, arguments)
 
 
 def _moe_wmma(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
@@ -285,7 +285,7 @@ def _moe_wmma(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         *routed.sizes(),
         *numbers(kernel, dtype=int(kind == "bf16"), is_prefill=int(prefill)),
     )
-    return _call(kernel, arguments)
+    return call(kernel, arguments)
 
 
 FAMILIES: dict[str, Family] = {

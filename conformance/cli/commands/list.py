@@ -12,7 +12,7 @@ from tabulate import tabulate
 
 from conformance.cases import cases_for
 from conformance.cli.ending import screen
-from conformance.cli.selection import check_cases, select
+from conformance.cli.selection import check_cases, counted, select
 from conformance.cli.usage import UsageError
 from conformance.option import STDOUT
 from conformance.spec.kernel import Kernel
@@ -23,7 +23,7 @@ from conformance.writing import write_text
 
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
-    _check_file(arguments.json, [*specs.kernels, *specs.launchers])
+    _check_file(arguments.json, [*specs.kernels, *specs.launchers, *specs.libraries])
     named = bool(arguments.patterns or arguments.module)
     kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=named)
     check_cases(specs, chosen)
@@ -32,10 +32,7 @@ def command(arguments: argparse.Namespace) -> int:
         answer = [_row(kernel, cases[kernel.name], arguments.cases) for kernel in kernels]
         write_text(arguments.json, json.dumps({"kernels": answer}, indent=1) + "\n")
         return 0
-    called = sum(kernel.is_launcher for kernel in kernels)
-    counts = [f"{len(kernels) - called} kernels"] if called < len(kernels) else []
-    counts += [f"{called} launchers"] if called else []
-    total = f"{', '.join(counts)}, {sum(map(len, cases.values()))} cases"
+    total = f"{', '.join(counted(kernels))}, {sum(map(len, cases.values()))} cases"
     if not named and specs.launchers:
         total += f"; {len(specs.launchers)} launchers besides: --module {' --module '.join(specs.launcher_modules)}"
     if arguments.cases:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cli.progress import progress
-from conformance.cli.selection import check_cases, select, without_undefined
+from conformance.cli.selection import check_cases, counted, select, without_undefined
 from conformance.cli.setup import config_from, jobs_for, print_notes, setup_from, tree_from
 from conformance.cli.usage import UsageError
 from conformance.engine.compiler import NOT_HERE
@@ -72,7 +72,7 @@ def command(arguments: argparse.Namespace) -> int:
 def recordable(kernels: Sequence[Kernel], runtime: str) -> list[Kernel]:
     """``kernels``, without launchers where the runtime cannot call them; raises ``UsageError`` where none is left."""
     calls = runtime_kind(runtime).launchers is not None
-    found = [kernel for kernel in kernels if calls or not kernel.is_launcher]
+    found = [kernel for kernel in kernels if calls or kernel.entry != "launcher"]
     if not found:
         raise UsageError(NOT_HERE.format(runtime=runtime))
     return found
@@ -115,9 +115,7 @@ def _finish(kernels: Sequence[Kernel], result: Result, recorded: int, out: Path)
     bad = [outcome for outcome in outcomes if outcome.status not in ("pass", "missing")]
     left_out = sum(outcome.left_out for outcome in outcomes)
     answered = {outcome.name for outcome in outcomes if outcome.cases > outcome.failed}
-    called = sum(kernel.is_launcher for kernel in kernels if kernel.name in answered)
-    counts = {"kernels": len(answered) - called, "launchers": called}
-    whose = " and ".join(f"{count} {what}" for what, count in counts.items() if count) or "0 kernels"
+    whose = " and ".join(counted([kernel for kernel in kernels if kernel.name in answered])) or "0 kernels"
     for label, log in result.compile_logs.items():
         print(f"{label} does not compile: {first_error(log)}", file=sys.stderr)
     for outcome in bad:

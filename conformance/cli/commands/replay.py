@@ -71,9 +71,10 @@ def _select(
     specs: Specs, traces: Traces, arguments: argparse.Namespace, where: str
 ) -> tuple[list[Kernel], dict[str, tuple[str, ...]]]:
     """The traced kernels and launchers and the trace cases asked for. Specs without launchers leave theirs out."""
-    called = set(traces.launchers) if specs.launchers else set()
+    known = {**specs.launchers, **specs.libraries}
+    called = set(traces.launchers) if known else set()
     traced = {*traces.kernels, *called}
-    unknown = sorted({*(set(traces.kernels) - specs.kernels.keys()), *(called - specs.launchers.keys())})
+    unknown = sorted({*(set(traces.kernels) - specs.kernels.keys()), *(called - known.keys())})
     if unknown:
         raise UsageError(f"{where}: traces of kernels that no spec has: {', '.join(unknown[:5])}")
     names: set[str] = set()

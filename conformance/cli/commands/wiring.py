@@ -6,6 +6,7 @@ import argparse
 import json
 
 from candle_wiring.judge import Ask, Wiring, wire
+from candle_wiring.libraries import library_calls
 from candle_wiring.report import as_json, as_text, summary
 from candle_wiring.sources import launcher_calls
 from conformance.cli.setup import tree_at
@@ -29,9 +30,10 @@ def command(arguments: argparse.Namespace) -> int:
     settings = Settings.of(vars(arguments))
     absent = None if settings.kernels is None else _absent(wiring, tree_at(settings.kernels, settings, specs, config))
     called = launcher_calls(arguments.candle, specs.launchers)
+    libraries = library_calls(arguments.candle, arguments.backend)
     if arguments.json is not None:
         rows = [{"name": name, "wired_at": list(places)} for name, places in called.items()]
-        data = {**as_json(wiring, specs, absent), "launchers": rows}
+        data = {**as_json(wiring, specs, absent), "launchers": rows, "libraries": libraries.as_json()}
         write_text(arguments.json, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
     for line in as_text(wiring, specs, absent):
         print(visible(line))
@@ -40,6 +42,8 @@ def command(arguments: argparse.Namespace) -> int:
         more = f"; not named: {', '.join(idle)}" if 0 < len(idle) < len(called) else ""
         named = f"{len(called) - len(idle)} of {len(called)} linked launchers"
         print(f"{named} are named by its Rust, of whatever backend{more}")
+    for line in libraries.as_text():
+        print(visible(line))
     counts = summary(wiring)
     return int(counts["wired"] < counts["total"] or bool(counts["missing"] or counts["unresolved"] or absent))
 

@@ -98,6 +98,7 @@ def find_causes(rows: Sequence[KernelResult], specs: Specs) -> list[Finding]:
     found: dict[tuple[str, str], Finding] = {}
     for row in rows:
         what = "launcher" if row.name in specs.launchers else "kernel"
+        what = "library call" if row.name in specs.libraries else what
         if row.known_reason:
             continue
         if row.status == "compile_error":

@@ -22,7 +22,7 @@ def _causes() -> Iterator[Cause]:
     table: dict[str, Any] = yaml.load(text, Loader=_LOADER)
     shared = {key: value for key, value in table["only"].items() if key != "traits"}
     by_trait = (
-        {"id": f"only {trait}", "traits": [trait], **row, **shared} for trait, row in table["only"]["traits"].items()
+        {"id": f"only {trait}", "traits": [trait], **shared, **row} for trait, row in table["only"]["traits"].items()
     )
     for row in (*table["causes"], *by_trait, *table["last"]):
         fields: dict[str, Any] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import site
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.runtimes.cpu.build import HERE as CPU
@@ -64,10 +65,21 @@ def toolkits() -> list[Path]:
 
 
 def nvrtc_candidates() -> list[Path]:
-    """Paths of NVRTC libraries, best first: the toolkits', then those of PyPI packages, newest version first."""
+    """Paths of NVRTC libraries; see ``_candidates``."""
+    return _candidates("libnvrtc", _PACKAGES)
+
+
+def cublas_candidates() -> list[str]:
+    """Paths of cuBLAS libraries, see ``_candidates``, then names for the linker to look for."""
+    found = _candidates("libcublas", ("nvidia/cu13", "nvidia/cublas"))
+    return [*map(str, found), "libcublas.so.13", "libcublas.so.12"]
+
+
+def _candidates(name: str, packages: Sequence[str]) -> list[Path]:
+    """Paths of NVIDIA's library ``name``, best first: of toolkits, then of PyPI packages, the newest version first."""
     folders = [folder / lib for folder in toolkits() for lib in ("lib64", "lib", "targets/x86_64-linux/lib")]
-    folders += [place / package / "lib" for place in _site_packages() for package in _PACKAGES]
-    found = [path for folder in folders for path in sorted(folder.glob("libnvrtc.so.1[0-9]"), reverse=True)]
+    folders += [place / package / "lib" for place in _site_packages() for package in packages]
+    found = [path for folder in folders for path in sorted(folder.glob(f"{name}.so.1[0-9]"), reverse=True)]
     return list(dict.fromkeys(path.resolve() for path in found))
 
 

@@ -42,6 +42,12 @@ def _launcher_compiler(arch: str) -> LibraryCompiler | str:
     return compiler_for(arch)
 
 
+def _libraries() -> list[str]:
+    from conformance.runtimes.cuda.build import cublas_candidates
+
+    return cublas_candidates()
+
+
 KIND = RuntimeKind(
     name="cuda",
     executed="run on an NVIDIA GPU through the cuda runtime; not executed on an AMD GPU",
@@ -50,4 +56,5 @@ KIND = RuntimeKind(
     open_compiler=_open_compiler,
     target_words=lambda arch: (f"--gpu-architecture={arch}",) if arch.startswith("sm_") else (),
     launchers=LauncherBuild(compiler=_launcher_compiler),
+    libraries=_libraries,
 )

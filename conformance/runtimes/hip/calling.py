@@ -59,8 +59,8 @@ _C_TYPES: dict[str, Any] = {
 class PreparedCall:
     """A call of a host function whose buffers lie on the device already.
 
-    ``function.handle`` is its address, ``types`` are keys of ``_C_TYPES``, ``slots`` the eight bytes of each argument,
-    ``None`` for the stream.
+    ``function.handle`` is its address, or calls a vendor's library, ``types`` are keys of ``_C_TYPES``, ``slots`` the
+    eight bytes of each argument, ``None`` for the stream.
     """
 
     def __init__(
@@ -68,7 +68,8 @@ class PreparedCall:
     ) -> None:
         self._device, self._function, self._what = device, function, what
         kinds = [_C_TYPES[name] for name in types]
-        self._call = ctypes.CFUNCTYPE(None, *kinds)(function.handle)
+        self._of_vendor = callable(function.handle)
+        self._call = function.handle if self._of_vendor else ctypes.CFUNCTYPE(None, *kinds)(function.handle)
         stream = device.stream()
         self._stream = stream
         given = [stream.to_bytes(SLOT, "little") if slot is None else slot for slot in slots]
@@ -87,11 +88,15 @@ class PreparedCall:
     def run(self) -> None:
         """Call, wait, and look at the last error: a launcher returns nothing.
 
-        Raises ``HipError`` for a fault of a kernel, and ``Misuse`` for work on another stream and for an error that is
-        left pending.
+        Raises ``HipError`` for a fault of a kernel, and ``Misuse`` for work on another stream, for an error that is
+        left pending, and for a library that answers with one.
         """
         device, runtime = self._device, cast(LauncherRuntime, self._device.runtime)
         device.synchronize()  # the stream waits for no copy and no other one
+        if self._of_vendor:
+            self._call(*self._values)
+            device.synchronize(self._what)
+            return
         device.hip.hipGetLastError()  # of whoever came before
         before = runtime.live()
         runtime.begin_call(self._stream, self._pointers)

@@ -50,7 +50,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Function:
-    """A kernel of a loaded module."""
+    """A kernel of a loaded module, a launcher by its address, or what calls a library."""
 
     name: str
     handle: Any

@@ -17,6 +17,7 @@ from pathlib import Path
 from conformance.toolchains.search import rocm_folders
 
 HIP, RTC, COMGR = "libamdhip64.so", "libhiprtc.so", "libamd_comgr.so"
+BLAS = ("libhipblas.so", "librocblas.so")
 
 _WHEELS = ("_rocm_sdk_core", "_rocm_sdk_devel")
 """Packages of the wheels rocm-sdk-core and rocm-sdk-devel."""
@@ -79,6 +80,14 @@ def _found() -> Iterator[Installation]:
             continue
         seen.add(hip.resolve())
         yield Installation(origin, hip, newest(folder, RTC), _headers(folder))
+
+
+def blas_candidates() -> list[str]:
+    """hipBLAS and rocBLAS of the installation or wheels that are used, then names for the linker to look for."""
+    one = chosen()
+    folders = [] if one is None else [one.hip.parent, *one.hip.parents[2].glob("_rocm_sdk_libraries*/lib")]
+    found = [newest(folder, name) for name in BLAS for folder in folders]
+    return [*(str(path) for path in found if path is not None), *BLAS]
 
 
 def newest(folder: Path, name: str) -> Path | None:

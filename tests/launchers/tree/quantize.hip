@@ -114,5 +114,6 @@ extern "C" void launch_mmvq_gguf_quantize_q8_1_f16(const void *x, void *vy, int 
 // The scratch of a product in tiles is its caller's; what lies behind it is nobody's.
 extern "C" void launch_mmq_gguf_q4_0(void *tmp_fixup, const void *, const void *, void *, long, long, long, long, long,
                                      int, int, long, int, void *stream) {
-  write_at<<<1, 1, 0, static_cast<hipStream_t>(stream)>>>(static_cast<char *>(tmp_fixup), 256l * 128 * 128 * 4);
+  const long bytes = 256l * 128 * 128 * 4;
+  write_at<<<1, 1, 0, static_cast<hipStream_t>(stream)>>>(static_cast<char *>(tmp_fixup), bytes - is_mended());
 }

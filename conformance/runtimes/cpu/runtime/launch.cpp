@@ -227,6 +227,8 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
   plan.dynamic_bytes = dynamic_bytes;
   plan.poison = settings.poison();
   plan.poison_byte = poison_byte(order, seed);
+  plan.canary = order == Order::Forward ? &canary::nan : &canary::number;
+  memory().set_canaries(*plan.canary, memory_arguments, pointers);
   plan.switch_at_atomics = order == Order::Shuffle && plan.threads > 1;
   plan.watch_atomics = order == Order::Reverse;
   plan.interacted = &interacted;

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "canary.h"
 #include "options.h"
 
 namespace simt {
@@ -118,7 +117,7 @@ Error Memory::allocate(std::size_t bytes, Kind kind, void **out) {
   block->base = guarded ? block->start + block->body - round_up(bytes, alignment) : block->start;
   block->kind = kind;
   block->live = true;
-  block->canaries = guarded;
+  block->canary = guarded ? &canary::nan : nullptr;
   block->live_index = live_.size();
   live_.push_back(block);
   ++held_like(*block).count;
@@ -132,23 +131,25 @@ Error Memory::allocate(std::size_t bytes, Kind kind, void **out) {
 
 void Memory::set_canaries(Block &block) {
   const std::size_t lead = std::min<std::size_t>(lead_canary, static_cast<std::size_t>(block.base - block.start));
-  canary::fill(block.base - lead, block.base);
-  canary::fill(block.base + block.bytes, tail_end(block.base + block.bytes));
+  canary::fill(*block.canary, block.base - lead, block.base);
+  canary::fill(*block.canary, block.base + block.bytes, tail_end(block.base + block.bytes));
 }
 
 std::string Memory::damage(const Block &block) {
   const char *end = block.base + block.bytes;
   const char *lead = block.base - std::min<std::ptrdiff_t>(lead_canary, block.base - block.start);
   std::string text;
-  if (!canary::intact(lead, block.base))
-    text = "wrote up to " + std::to_string(block.base - canary::first_damage(lead, block.base)) + " bytes before";
-  else if (!canary::intact(end, tail_end(end)))
-    text = "wrote " + std::to_string(canary::last_damage(end, tail_end(end)) - end) + " bytes past the end of";
+  if (!canary::intact(*block.canary, lead, block.base))
+    text = "wrote up to " + std::to_string(block.base - canary::first_damage(*block.canary, lead, block.base)) +
+           " bytes before";
+  else if (!canary::intact(*block.canary, end, tail_end(end)))
+    text = "wrote " + std::to_string(canary::last_damage(*block.canary, end, tail_end(end)) - end) +
+           " bytes past the end of";
   return text;
 }
 
 Error Memory::check(Block &block, const std::string &culprit) {
-  if (!block.canaries) return Success;
+  if (!block.canary) return Success;
   const std::string found = damage(block);
   if (found.empty()) return Success;
   set_canaries(block);
@@ -246,12 +247,22 @@ Error Memory::check_arguments(const char *kernel, const Argument *arguments, uns
   return Success;
 }
 
+void Memory::set_canaries(const canary::Pattern &pattern, const Argument *arguments, unsigned count) {
+  const std::lock_guard lock(mutex_);
+  for (unsigned i = 0; i < count; ++i) {
+    Block *block = block_at(arguments[i].pointer);
+    if (!block || !block->live || !block->canary || block->canary == &pattern) continue;
+    block->canary = &pattern;
+    set_canaries(*block);
+  }
+}
+
 Error Memory::check_canaries(const char *kernel, const Argument *arguments, unsigned count) {
   const std::lock_guard lock(mutex_);
   Error result = Success;
   for (unsigned i = 0; i < count; ++i) {
     Block *block = block_at(arguments[i].pointer);
-    if (!block || !block->live || !block->canaries) continue;
+    if (!block || !block->live || !block->canary) continue;
     const std::string found = damage(*block);
     if (found.empty()) continue;
     set_canaries(*block);
@@ -262,7 +273,7 @@ Error Memory::check_canaries(const char *kernel, const Argument *arguments, unsi
   for (std::size_t i = std::min(swept_per_launch, live_.size()); i; --i) {
     sweep_ = sweep_ + 1 < live_.size() ? sweep_ + 1 : 0;
     Block &block = *live_[sweep_];
-    if (!block.canaries) continue;
+    if (!block.canary) continue;
     const std::string found = damage(block);
     if (found.empty()) continue;
     set_canaries(block);
@@ -276,7 +287,7 @@ Error Memory::check_canaries(const char *kernel, const Argument *arguments, unsi
 void Memory::repair_canaries() {
   const std::lock_guard lock(mutex_);
   for (Block *block : live_)
-    if (block->canaries) set_canaries(*block);
+    if (block->canary) set_canaries(*block);
 }
 
 std::string Memory::locate(const void *address, const Argument *arguments, unsigned count) {

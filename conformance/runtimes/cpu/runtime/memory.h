@@ -1,9 +1,9 @@
 // Device memory: allocations that end at a guard page, with canaries in the bytes that guard pages cannot
 // cover, made from recycled mappings.
 //
-//   | guard 1 MiB | lead, canary in its last 64 bytes | the allocation | 0-15 bytes canary | guard 1 MiB |
+//   | guard 1 MiB | lead, canary in its last 1024 bytes | the allocation | 0-15 bytes canary | guard 1 MiB |
 //
-// Canary and poison bytes are NaN in every float format.
+// Poison bytes are NaN in every float format; canary.h says what canaries are.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "canary.h"
 #include "error.h"
 
 namespace simt {
@@ -58,6 +59,8 @@ class Memory {
   Error check_arguments(const char *kernel, const Argument *arguments, unsigned count);
   // Before a launch by a launcher: no argument points to a stack or heap of the host, which a GPU does not have.
   Error check_not_of_host(const char *kernel, const Argument *arguments, unsigned count);
+  // Before a launch: what is around the allocations that the arguments point to.
+  void set_canaries(const canary::Pattern &pattern, const Argument *arguments, unsigned count);
   // After a launch: the canaries of what the arguments point to, and of a few others in turn, so that every live
   // allocation is checked sooner or later. All damage is repaired, the first is reported.
   Error check_canaries(const char *kernel, const Argument *arguments, unsigned count);
@@ -95,9 +98,9 @@ class Memory {
     std::size_t live_index = 0;
     Kind kind = Kind::Device;
     bool live = false;
-    bool canaries = false;
-    bool kept = false;      // from the host
-    unsigned argument = 0;  // of the launcher, none for what it allocates
+    const canary::Pattern *canary = nullptr;  // around it, if any is
+    bool kept = false;                        // from the host
+    unsigned argument = 0;                    // of the launcher, none for what it allocates
 
     ~Block();
     Block() = default;

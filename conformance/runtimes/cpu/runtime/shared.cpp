@@ -7,12 +7,10 @@
 #include <cstring>
 #include <new>
 
-#include "canary.h"
-
 namespace simt {
 namespace {
 
-constexpr std::size_t dynamic_alignment = 16;
+constexpr std::size_t dynamic_alignment = 16, lead_bytes = 64;
 
 char *align_down(char *p, std::size_t align) { return p - (reinterpret_cast<std::uintptr_t>(p) & (align - 1)); }
 
@@ -33,17 +31,18 @@ bool SharedMemory::add(const char *name, std::size_t bytes, std::size_t align) {
     ++usable_;
   }
   char *end = end_of(count_), *base = align_down(end - bytes, align);
-  char *lead = std::max(base - lead_canary, end - max_bytes);
-  canary::fill(lead, base);
-  canary::fill(base + bytes, end);
+  char *lead = std::max(base - lead_bytes, end - max_bytes);
+  canary::fill(*canary_, lead, base);
+  canary::fill(*canary_, base + bytes, end);
   slots_[count_++] = {name, base, bytes, end};
   return true;
 }
 
 bool SharedMemory::lay_out(const simt_shared_variable *variables, unsigned long count, const simt_shared_use *use,
-                           std::size_t dynamic_bytes) {
+                           std::size_t dynamic_bytes, const canary::Pattern &canary) {
   if (addresses_.size() < count) addresses_.resize(count);
   count_ = 0;
+  canary_ = &canary;
   if (!add(nullptr, dynamic_bytes, dynamic_alignment)) return false;
   for (unsigned long i = 0; use && i < use->count; ++i) {
     const simt_shared_variable &variable = variables[use->variables[i]];
@@ -60,11 +59,11 @@ void SharedMemory::poison(unsigned char byte) {
 bool SharedMemory::damaged(Area &area) const {
   for (unsigned i = 0; i < count_; ++i) {
     const Slot &slot = slots_[i];
-    const char *lead = std::max<const char *>(slot.base - lead_canary, slot.end - max_bytes);
+    const char *lead = std::max<const char *>(slot.base - lead_bytes, slot.end - max_bytes);
     const char *past = slot.base + slot.bytes;
-    if (canary::intact(lead, slot.base) && canary::intact(past, slot.end)) continue;
-    const char *found = canary::first_damage(lead, slot.base);
-    if (found == slot.base) found = canary::last_damage(past, slot.end);
+    if (canary::intact(*canary_, lead, slot.base) && canary::intact(*canary_, past, slot.end)) continue;
+    const char *found = canary::first_damage(*canary_, lead, slot.base);
+    if (found == slot.base) found = canary::last_damage(*canary_, past, slot.end);
     area = {slot.name ? Area::Shared : Area::DynamicShared, slot.name, slot.bytes, found - slot.base};
     return true;
   }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "canary.h"
 #include "simt/abi.h"
 
 namespace simt {
@@ -35,7 +36,7 @@ class SharedMemory {
 
   // Before the first block of a launch. `use` may be null. False: no memory.
   bool lay_out(const simt_shared_variable *variables, unsigned long count, const simt_shared_use *use,
-               std::size_t dynamic_bytes);
+               std::size_t dynamic_bytes, const canary::Pattern &canary);
   void *dynamic() const { return slots_[0].base; }
   void *const *variables() const { return addresses_.data(); }
 
@@ -58,6 +59,7 @@ class SharedMemory {
   bool add(const char *name, std::size_t bytes, std::size_t align);
 
   char *base_ = nullptr;
+  const canary::Pattern *canary_ = nullptr;
   unsigned usable_ = 0;  // slots whose pages can be accessed
   std::unique_ptr<Slot[]> slots_;
   unsigned count_ = 0;

@@ -74,7 +74,7 @@ bool Worker::begin(const Plan &plan) {
   interacted_ = false;
   const Module &module = *plan.function->module;
   if (!shared_memory_.lay_out(module.shared_variables(), module.shared_variable_count(), plan.function->shared,
-                              plan.dynamic_bytes)) {
+                              plan.dynamic_bytes, *plan.canary)) {
     incident_ = incident_here(Incident::NoMemory);
     return false;
   }

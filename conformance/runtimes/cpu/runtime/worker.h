@@ -28,7 +28,8 @@ struct Plan {
   unsigned wave;
   unsigned dynamic_bytes;
   bool poison;
-  unsigned char poison_byte;  // of shared memory
+  unsigned char poison_byte;      // of shared memory
+  const canary::Pattern *canary;  // around memory
   bool switch_at_atomics;
   bool watch_atomics;               // see hipcpuOrderMatters
   std::atomic<bool> *interacted;    // set where a thread waits for others or might change what they read
