@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from conformance.runtimes.hip.device import Prepared
     from conformance.toolchains.libraries import LibraryCompiler
 
 CodeFormat = Literal["host", "amd", "opaque"]
@@ -101,17 +100,6 @@ class LauncherRuntime(Protocol):
     def live(self) -> tuple[int, ...] | None:
         """What is allocated or created and not yet freed or destroyed: allocations of the device and their bytes, of
         the host and their bytes, streams, events. ``None`` where the runtime cannot tell."""
-
-
-class LaunchesOnce(Protocol):
-    """What a runtime on the host can do in addition."""
-
-    def launch_once(
-        self, prepared: Prepared, device: Sequence[int], host: Sequence[int], sizes: Sequence[int]
-    ) -> Callable[[int], tuple[int, int]]:
-        """What copies buffers of ``sizes`` from addresses of the ``host`` to those of the ``device``, launches, waits,
-        and copies them to so many bytes behind where they came from: the HIP result, and how many of the four steps
-        were done."""
 
 
 @runtime_checkable

@@ -12,15 +12,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from conformance.runtimes.cpu.build import INCLUDE, build, content_hash
 from conformance.runtimes.hip.binding import bind
 from conformance.runtimes.hip.errors import HipError
 from conformance.toolchains.host import find_toolchain
-
-if TYPE_CHECKING:
-    from conformance.runtimes.hip.device import Prepared
 
 FORBIDDEN_EXIT = 159
 """Exit code of a confined process whose static constructor, or stray thread, made a call that kernels must not make."""
@@ -80,12 +77,12 @@ class WatchedCalls:
         return True
 
     def launch_once(
-        self, prepared: Prepared, device: Sequence[int], host: Sequence[int], sizes: Sequence[int]
+        self, function: int, shape: Sequence[int], params: Any, device: Sequence[int], host: Sequence[int], sizes: Any
     ) -> Callable[[int], tuple[int, int]]:
         """See ``LaunchesOnce``."""
         count, done, launch = len(sizes), ctypes.c_uint(), self._watching.hipcpuLaunchOnce
-        addresses, shape = ctypes.c_void_p * count, (ctypes.c_uint * len(prepared.shape))(*prepared.shape)
-        given = (int(prepared.function.handle), shape, prepared.params, count)
+        addresses = ctypes.c_void_p * count
+        given = (function, (ctypes.c_uint * len(shape))(*shape), params, count)
         buffers = addresses(*device), addresses(*host), (ctypes.c_size_t * count)(*sizes)
         return lambda after: (launch(*given, *buffers, after, ctypes.byref(done)), done.value)
 
