@@ -14,7 +14,7 @@ from conformance.runtimes.cpu.control import FORBIDDEN_EXIT
 from tests.cpu_sandbox.confined import SOURCE, Ended, Executor, ForkServer, Launched
 
 LAUNCH_FAILURE = 719
-CALLS = Path(__file__).parents[2] / "conformance/runtimes/cpu/runtime/sandbox_calls.h"
+CALLS = Path(__file__).parents[2] / "conformance/runtimes/cpu/runtime/sandbox_calls.inc"
 HEADER = Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
 
 ATTEMPTS = re.findall(r'^    \{"([^"]+)", ', SOURCE.read_text(), re.MULTILINE)
@@ -42,11 +42,9 @@ NAMED = {
     "ignore the reports": "sigaction() of SIGSYS",
 }
 
-REFUSED = {
-    name: (int(number), by_argument == "true")
-    for number, name, by_argument in re.findall(r'\{(\d+), "([^"]+)", (true|false)\}', CALLS.read_text())
-}
-ALLOWED = {name: int(number) for number, name in re.findall(r"^    (\d+), +// (\w+)", CALLS.read_text(), re.MULTILINE)}
+ROWS = re.findall(r'\{(\d+), (\w+), "([^"]+)"\}', CALLS.read_text())
+REFUSED = {name: (int(number), rule == "by_argument") for number, rule, name in ROWS if rule != "allowed"}
+ALLOWED = {name: int(number) for number, rule, name in ROWS if rule == "allowed"}
 
 # Arguments with which a call is refused that may be made with others: a file, a process that is not the caller's.
 ARGUMENTS = {

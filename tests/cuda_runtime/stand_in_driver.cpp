@@ -176,10 +176,6 @@ API int cuDeviceTotalMem_v2(std::size_t *bytes, int device) {
   *bytes = std::size_t(80) << 30;
   return said("cuDeviceTotalMem_v2", device);
 }
-API int cuDeviceCanAccessPeer(int *can, int device, int peer) {
-  *can = 1;
-  return said("cuDeviceCanAccessPeer", device, peer);
-}
 API int cuDevicePrimaryCtxRetain(void **context, int device) {
   *context = reinterpret_cast<void *>(static_cast<std::uintptr_t>(0xc0 + device));
   return said("cuDevicePrimaryCtxRetain", device);
@@ -201,11 +197,6 @@ API int cuCtxSynchronize() {
   streams().wait_for_all();
   if (waiting_fault) poison = 700;
   return said("cuCtxSynchronize");
-}
-API int cuCtxGetStreamPriorityRange(int *least, int *greatest) {
-  *least = 0;
-  *greatest = -5;
-  return said("cuCtxGetStreamPriorityRange");
 }
 API int cuMemGetInfo_v2(std::size_t *available, std::size_t *total) {
   *available = 1000;

@@ -30,75 +30,75 @@ from tests.rocm_libraries.libraries import Libraries
 SHARED = tuple(CPU / name for name in ("api.h", "common_api.cpp", "error.h", "error.cpp"))
 SOURCES = {"cpu": (CPU,), "cuda": (CUDA, *SHARED), "isa": (ISA,), "hiprtc": (HIPRTC,)}
 
-# hipDeviceAttribute_t by number, with CUDA's attribute where the cuda runtime asks the driver.
+# hipDeviceAttribute_t by number, with the CUdevice_attribute that the cuda runtime asks the driver for.
 ATTRIBUTES = {
-    1: ("AccessPolicyMaxWindowSize", "access_policy_window"),
-    2: ("AsyncEngineCount", "async_engines"),
-    3: ("CanMapHostMemory", "can_map_host"),
-    4: ("CanUseHostPointerForRegisteredMem", "registered_host_pointer"),
-    5: ("ClockRate", "clock_rate"),
-    6: ("ComputeMode", "compute_mode"),
-    7: ("ComputePreemptionSupported", "preemption"),
-    8: ("ConcurrentKernels", "concurrent_kernels"),
-    9: ("ConcurrentManagedAccess", "concurrent_managed"),
-    10: ("CooperativeLaunch", "cooperative_launch"),
-    11: ("CooperativeMultiDeviceLaunch", "cooperative_multi_device"),
-    12: ("DeviceOverlap", "overlap"),
-    13: ("DirectManagedMemAccessFromHost", "direct_managed_from_host"),
-    14: ("GlobalL1CacheSupported", "global_l1"),
-    15: ("HostNativeAtomicSupported", "host_native_atomics"),
-    16: ("Integrated", "integrated"),
-    17: ("IsMultiGpuBoard", "multi_gpu_board"),
-    18: ("KernelExecTimeout", "exec_timeout"),
-    19: ("L2CacheSize", "l2_cache"),
-    20: ("LocalL1CacheSupported", "local_l1"),
-    23: ("ComputeCapabilityMajor", "capability_major"),
-    24: ("ManagedMemory", "managed_memory"),
-    25: ("MaxBlocksPerMultiProcessor", "blocks_per_multiprocessor"),
-    26: ("MaxBlockDimX", "max_block_x"),
-    27: ("MaxBlockDimY", "max_block_x + 1"),
-    28: ("MaxBlockDimZ", "max_block_x + 2"),
-    29: ("MaxGridDimX", "max_grid_x"),
-    30: ("MaxGridDimY", "max_grid_x + 1"),
-    31: ("MaxGridDimZ", "max_grid_x + 2"),
-    55: ("MaxThreadsDim", "max_block_x"),
-    56: ("MaxThreadsPerBlock", "max_threads_per_block"),
-    57: ("MaxThreadsPerMultiProcessor", "threads_per_multiprocessor"),
-    58: ("MaxPitch", "max_pitch"),
-    59: ("MemoryBusWidth", "memory_bus"),
-    60: ("MemoryClockRate", "memory_clock"),
-    61: ("ComputeCapabilityMinor", "capability_minor"),
-    62: ("MultiGpuBoardGroupID", "multi_gpu_group"),
-    63: ("MultiprocessorCount", "multiprocessors"),
-    65: ("PageableMemoryAccess", "pageable_access"),
-    66: ("PageableMemoryAccessUsesHostPageTables", "pageable_host_tables"),
-    67: ("PciBusId", "pci_bus"),
-    68: ("PciDeviceId", "pci_device"),
-    69: ("PciDomainId", "pci_domain"),
-    70: ("PersistingL2CacheMaxSize", "persisting_l2"),
-    71: ("MaxRegistersPerBlock", "registers_per_block"),
-    72: ("MaxRegistersPerMultiprocessor", "registers_per_multiprocessor"),
-    73: ("ReservedSharedMemPerBlock", "reserved_shared"),
-    74: ("MaxSharedMemoryPerBlock", "shared_per_block"),
-    75: ("SharedMemPerBlockOptin", "shared_optin"),
-    76: ("SharedMemPerMultiprocessor", "shared_per_multiprocessor"),
-    77: ("SingleToDoublePrecisionPerfRatio", "double_ratio"),
-    78: ("StreamPrioritiesSupported", "stream_priorities"),
-    79: ("SurfaceAlignment", "surface_alignment"),
-    80: ("TccDriver", "tcc"),
-    81: ("TextureAlignment", "texture_alignment"),
-    82: ("TexturePitchAlignment", "texture_pitch_alignment"),
-    83: ("TotalConstantMemory", "constant_memory"),
+    1: ("AccessPolicyMaxWindowSize", 109),
+    2: ("AsyncEngineCount", 40),
+    3: ("CanMapHostMemory", 19),
+    4: ("CanUseHostPointerForRegisteredMem", 91),
+    5: ("ClockRate", 13),
+    6: ("ComputeMode", 20),
+    7: ("ComputePreemptionSupported", 90),
+    8: ("ConcurrentKernels", 31),
+    9: ("ConcurrentManagedAccess", 89),
+    10: ("CooperativeLaunch", 95),
+    11: ("CooperativeMultiDeviceLaunch", 96),
+    12: ("DeviceOverlap", 15),
+    13: ("DirectManagedMemAccessFromHost", 101),
+    14: ("GlobalL1CacheSupported", 79),
+    15: ("HostNativeAtomicSupported", 86),
+    16: ("Integrated", 18),
+    17: ("IsMultiGpuBoard", 84),
+    18: ("KernelExecTimeout", 17),
+    19: ("L2CacheSize", 38),
+    20: ("LocalL1CacheSupported", 80),
+    23: ("ComputeCapabilityMajor", 75),
+    24: ("ManagedMemory", 83),
+    25: ("MaxBlocksPerMultiProcessor", 106),
+    26: ("MaxBlockDimX", 2),
+    27: ("MaxBlockDimY", 3),
+    28: ("MaxBlockDimZ", 4),
+    29: ("MaxGridDimX", 5),
+    30: ("MaxGridDimY", 6),
+    31: ("MaxGridDimZ", 7),
+    55: ("MaxThreadsDim", 2),
+    56: ("MaxThreadsPerBlock", 1),
+    57: ("MaxThreadsPerMultiProcessor", 39),
+    58: ("MaxPitch", 11),
+    59: ("MemoryBusWidth", 37),
+    60: ("MemoryClockRate", 36),
+    61: ("ComputeCapabilityMinor", 76),
+    62: ("MultiGpuBoardGroupID", 85),
+    63: ("MultiprocessorCount", 16),
+    65: ("PageableMemoryAccess", 88),
+    66: ("PageableMemoryAccessUsesHostPageTables", 100),
+    67: ("PciBusId", 33),
+    68: ("PciDeviceId", 34),
+    69: ("PciDomainId", 50),
+    70: ("PersistingL2CacheMaxSize", 108),
+    71: ("MaxRegistersPerBlock", 12),
+    72: ("MaxRegistersPerMultiprocessor", 82),
+    73: ("ReservedSharedMemPerBlock", 111),
+    74: ("MaxSharedMemoryPerBlock", 8),
+    75: ("SharedMemPerBlockOptin", 97),
+    76: ("SharedMemPerMultiprocessor", 81),
+    77: ("SingleToDoublePrecisionPerfRatio", 87),
+    78: ("StreamPrioritiesSupported", 78),
+    79: ("SurfaceAlignment", 30),
+    80: ("TccDriver", 35),
+    81: ("TextureAlignment", 14),
+    82: ("TexturePitchAlignment", 51),
+    83: ("TotalConstantMemory", 9),
     84: ("TotalGlobalMem", None),
-    85: ("UnifiedAddressing", "unified_addressing"),
-    87: ("WarpSize", "warp_size"),
-    88: ("MemoryPoolsSupported", "memory_pools"),
-    89: ("VirtualMemoryManagementSupported", "virtual_memory"),
-    90: ("HostRegisterSupported", "host_register"),
-    92: ("HostNumaId", "host_numa"),
-    93: ("DmaBufSupported", "dma_buf"),
-    10002: ("MaxSharedMemoryPerMultiprocessor", "shared_per_multiprocessor"),
-    10015: ("PhysicalMultiProcessorCount", "multiprocessors"),
+    85: ("UnifiedAddressing", 41),
+    87: ("WarpSize", 10),
+    88: ("MemoryPoolsSupported", 115),
+    89: ("VirtualMemoryManagementSupported", 102),
+    90: ("HostRegisterSupported", 99),
+    92: ("HostNumaId", 134),
+    93: ("DmaBufSupported", 124),
+    10002: ("MaxSharedMemoryPerMultiprocessor", 81),
+    10015: ("PhysicalMultiProcessorCount", 16),
 }
 OPTIONAL = ("hipDeviceAttributePciDomainId", "hipDeviceAttributeHostNumaId", "hipDeviceAttributeDmaBufSupported")
 """Newer than a release of the rows, or spelled otherwise in it."""
@@ -133,12 +133,11 @@ def complaints(libraries: Libraries, assertions: str, folder: Path) -> list[str]
     return said
 
 
-def attributes_of(runtime: str) -> dict[int, str]:
-    """The rows of a runtime's table of attributes: number and what answers it."""
-    text = text_of((CPU if runtime == "cpu" else CUDA) / "device_api.cpp")
-    table = re.search(r"\battributes\[\] = \{(.*?)\n\};", text, re.DOTALL)
-    assert table is not None
-    return {int(number): answer for number, answer in re.findall(r"\{(\d+), ([^}]*)\}", table[1])}
+def attributes() -> dict[int, int]:
+    """The table of attributes: by HIP's number, what the driver of CUDA is asked for."""
+    text = (CPU.parent / "include/simt/attributes.inc").read_text()
+    rows = re.findall(r"^(?:FIELD|ALONE)\((\d+), (\d+), ", text, re.MULTILINE)
+    return {int(hip): int(cuda) for hip, cuda in rows}
 
 
 @pytest.mark.parametrize("runtime", SOURCES)
@@ -175,18 +174,16 @@ def test_a_difference_is_told(libraries: Libraries, tmp_path: Path) -> None:
 
 
 def test_error_codes_have_amds_numbers_and_names(libraries: Libraries, tmp_path: Path) -> None:
-    text = text_of(CPU / "error.h", CPU / "error.cpp")
-    codes = enumerators(text, "Error")
-    named = {name: codes.get(code, code) for code, name in re.findall(r'\{(\w+), "(hip\w+)", "', text)}
-    numbers = {name: int(code) for name, code in named.items()}
-    assert set(codes.values()) <= set(numbers.values())
+    rows = re.findall(r"^HIP_ERROR\((\w+), (\d+), ", (CPU.parent / "include/simt/errors.inc").read_text(), re.MULTILINE)
+    numbers = {f"hipError{name}": int(code) for name, code in rows}
+    assert len(numbers) > 40
     assert complaints(libraries, check_numbers(numbers), tmp_path) == []
 
 
 def test_results_of_hiprtc_have_amds_numbers(libraries: Libraries, tmp_path: Path) -> None:
     text = text_of(HIPRTC)
     codes = enumerators(text, "Result")
-    named = dict(re.findall(r'case (\w+):\s*return "(\w+)"', text))
+    named = dict(re.findall(r'\{(\w+), "(HIPRTC_\w+)"\}', text))
     assert named.keys() == codes.keys()
     assert complaints(libraries, check_numbers({named[key]: code for key, code in codes.items()}), tmp_path) == []
 
@@ -216,20 +213,10 @@ def test_device_attributes_have_amds_numbers(libraries: Libraries, tmp_path: Pat
 
 
 def test_the_runtimes_answer_the_attributes_that_the_numbers_mean() -> None:
-    assert attributes_of("cpu").keys() <= ATTRIBUTES.keys()
-    assert attributes_of("cuda") == {number: cuda for number, (_, cuda) in ATTRIBUTES.items() if cuda is not None}
+    assert attributes() == {number: cuda for number, (_, cuda) in ATTRIBUTES.items() if cuda is not None}
     text = text_of(CPU / "device_api.cpp", CUDA / "device_api.cpp")
-    for name, number in re.findall(r"\b(attribute_\w+|hip_total_memory) = (\d+)", text):
-        words = {
-            "attribute_warp_size": "WarpSize",
-            "attribute_multiprocessors": "MultiprocessorCount",
-            "attribute_physical_multiprocessors": "PhysicalMultiProcessorCount",
-            "attribute_total_memory": "TotalGlobalMem",
-            "attribute_major": "ComputeCapabilityMajor",
-            "attribute_minor": "ComputeCapabilityMinor",
-            "hip_total_memory": "TotalGlobalMem",
-        }
-        assert ATTRIBUTES[int(number)][0] == words[name]
+    numbers = re.findall(r"\b(?:attribute|hip)_total_memory = (\d+)", text)
+    assert [ATTRIBUTES[int(number)][0] for number in numbers] == ["TotalGlobalMem"] * 2
 
 
 def test_device_properties_lie_where_amds_do(libraries: Libraries, tmp_path: Path) -> None:

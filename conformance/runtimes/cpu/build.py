@@ -31,6 +31,10 @@ LIBRARIES = {"libamdhip64.so": HERE / "runtime", "libhiprtc.so": HERE / "hiprtc"
 FORWARDS = HERE.parent / "forwards.txt"
 """Headers under the names of HIP, CUDA and the C library that only include others: runtime, path, and what they include
 of the runtime's own folder; nothing where the compiler has it built in."""
+NAMES = HERE.parent / "host_names.txt"
+"""Names of HIP's host API, each with CUDA's for the same."""
+_OF_NAMES = {"cpu": ("nvidia/hip_names.h", "#define {1} {0}\n"), "cuda": ("hip/hip_names.h", "#define {0} {1}\n")}
+"""The header that is made of ``NAMES`` for a runtime: its path, and a row of it."""
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
 
 _TARGET = {"zig": "-march=x86_64_v2"}  # zig's own spelling
@@ -55,15 +59,13 @@ class Plan:
     """What to build for ``runtime``: each library's sources (files, or folders with all their ``.cpp``).
 
     ``words`` go to the compiler, and ``options`` last, which are in the key of the build too; ``headers`` are further
-    files and folders whose content the build depends on. ``own_support`` are the libraries that export compiler support
-    routines, and need no other ones. ``forwards`` are headers to write, by their path.
+    files and folders whose content the build depends on. ``forwards`` are headers to write, by their path.
     """
 
     runtime: str
     sources: Mapping[str, tuple[Path, ...]]
     words: tuple[str, ...]
     headers: tuple[Path, ...]
-    own_support: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     forwards: Mapping[str, str] = field(default_factory=dict)
 
@@ -84,12 +86,16 @@ def content_hash(*places: Path) -> str:
 
 
 def forwarding_headers(runtime: str, include: Path) -> dict[str, str]:
-    """The headers in ``FORWARDS`` for ``runtime``, whose own headers are in ``include``: text by path."""
+    """The headers of ``FORWARDS`` and ``NAMES`` for ``runtime``, whose own headers are in ``include``: text by path."""
     headers = {}
     for owner, path, *names in map(str.split, FORWARDS.read_text(encoding="utf-8").splitlines()):
         if owner == runtime:
             included = (name if name.startswith("<") else f'"{include / name}"' for name in names)
             headers[path] = "#pragma once\n" + "".join(f"#include {name}\n" for name in included)
+    if runtime in _OF_NAMES:
+        path, row = _OF_NAMES[runtime]
+        pairs = map(str.split, NAMES.read_text(encoding="utf-8").splitlines())
+        headers[path] = "#pragma once\n" + "".join(row.format(*pair) for pair in pairs)
     return headers
 
 
@@ -104,7 +110,7 @@ def host_plan() -> Plan:
     """The cpu runtime."""
     sources = {name: (home,) for name, home in LIBRARIES.items()}
     forwards = forwarding_headers("cpu", INCLUDE)
-    return Plan("cpu", sources, (f"-I{INCLUDE}",), (INCLUDE / "simt",), ("libamdhip64.so",), forwards=forwards)
+    return Plan("cpu", sources, (f"-I{INCLUDE}",), (INCLUDE / "simt",), forwards=forwards)
 
 
 def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Path:
@@ -126,7 +132,6 @@ def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Pat
         *FLAGS,
         _ANY_TARGET,
         plan.runtime,
-        *plan.own_support,
         *plan.options,
         *(f"{path} {text}" for path, text in plan.forwards.items()),
         content_hash(*inputs, *plan.headers),
@@ -234,10 +239,8 @@ def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str, supervis
     target = _TARGET.get(toolchain.kind, _ANY_TARGET)
     compiling = [*toolchain.compiler, *FLAGS, target, *plan.words, *plan.options, "-c", str(unit), "-o", str(code)]
     _run(plan.runtime, compiling, folder, supervisor)
-    # zig's support library would hide the routines of the same names that we export to modules.
-    without_support = ("-rtlib=none",) if toolchain.kind == "zig" and name in plan.own_support else ()
     words = ["-shared", f"-Wl,-soname,{name}", "-o", str(folder / name), str(code), "-lpthread", "-ldl"]
-    _run(plan.runtime, [*toolchain.compiler, *words, *without_support], folder, supervisor)
+    _run(plan.runtime, [*toolchain.compiler, *words], folder, supervisor)
     unit.unlink()
     code.unlink()
 

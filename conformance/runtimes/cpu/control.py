@@ -216,10 +216,10 @@ def open_cpu_runtime(wave: int, threads: int | None = None) -> CpuRuntime:
     folder = build()
     share_standard_library()
     kernels = find_toolchain(links_standard_library=False)
-    os.environ["HIPCPU_CXX"] = json.dumps(kernels.compiler)
+    os.environ["HIPCPU_CXX"] = "\n".join(kernels.compiler)
     os.environ["HIPCPU_INCLUDE"] = str(INCLUDE)
     if kernels.linker:
-        os.environ["HIPCPU_LD"] = json.dumps(kernels.linker)
+        os.environ["HIPCPU_LD"] = "\n".join(kernels.linker)
     flags = os.environ.get("HIPCPU_CXXFLAGS", "")
     parts = (folder.name, kernels.identity, content_hash(INCLUDE)[:16], _instructions(), flags)
     return CpuRuntime(folder, " ".join(("cpu", *parts)).strip(), wave, threads)

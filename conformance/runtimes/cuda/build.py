@@ -18,7 +18,7 @@ INCLUDE = HERE / "include"
 
 _SHARED_HEADERS = (
     *(CPU / "runtime" / name for name in ("api.h", "error.h")),
-    CPU_INCLUDE / "simt" / "properties.h",
+    *(CPU_INCLUDE / "simt" / name for name in ("attributes.inc", "errors.inc", "properties.h")),
     CPU / "hiprtc" / "program.h",
 )
 _DRIVER = HERE / "runtime" / "driver.cpp"

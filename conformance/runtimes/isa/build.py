@@ -18,9 +18,9 @@ _SHARED = (
 sandbox for the host code of launchers."""
 
 _HEADERS = (
-    *("error", "memory", "options", "api", "canary", "hipcpu", "host_device", "launch"),
-    *("descriptor", "sandbox", "sandbox_calls", "sandbox_handler", "host_access", "stream_order"),
-    "print_text",
+    *("error.h", "memory.h", "options.h", "api.h", "canary.h", "hipcpu.h", "host_device.h", "launch.h"),
+    *("descriptor.h", "sandbox.h", "sandbox_calls.inc", "sandbox_handler.h", "host_access.h", "stream_order.h"),
+    "print_text.h",
 )
 
 _VECTOR = ("avx2", "bmi2", "f16c", "fma")
@@ -31,12 +31,16 @@ _STRICT = ("-fno-strict-aliasing", "-ffp-contract=off", "-fno-math-errno")
 def isa_plan() -> Plan:
     """``libamdhip64`` with the interpreter, and a ``libhiprtc`` that compiles nothing."""
     shared = tuple(CPU / "runtime" / f"{name}.cpp" for name in _SHARED)
-    headers = tuple(CPU / "runtime" / f"{name}.h" for name in _HEADERS)
+    headers = tuple(CPU / "runtime" / name for name in _HEADERS)
     return Plan(
         runtime="isa",
         sources={"libamdhip64.so": (HERE / "runtime", *shared), "libhiprtc.so": (HERE / "hiprtc",)},
         words=(f"-I{HERE / 'runtime'}", f"-I{CPU / 'runtime'}", f"-I{INCLUDE}"),
-        headers=(*headers, INCLUDE / "simt" / "properties.h", HERE / "runtime"),
+        headers=(
+            *headers,
+            *(INCLUDE / "simt" / name for name in ("attributes.inc", "errors.inc", "properties.h")),
+            HERE / "runtime",
+        ),
         options=(*_STRICT, *_instructions()),
     )
 

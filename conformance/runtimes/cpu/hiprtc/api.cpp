@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "program.h"
@@ -34,37 +35,26 @@ enum Result {
   linking = 100,
 };
 
+constexpr std::pair<Result, const char *> texts[] = {
+    {success, "HIPRTC_SUCCESS"},
+    {out_of_memory, "HIPRTC_ERROR_OUT_OF_MEMORY"},
+    {program_creation_failure, "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE"},
+    {invalid_input, "HIPRTC_ERROR_INVALID_INPUT"},
+    {invalid_program, "HIPRTC_ERROR_INVALID_PROGRAM"},
+    {invalid_option, "HIPRTC_ERROR_INVALID_OPTION"},
+    {compilation, "HIPRTC_ERROR_COMPILATION"},
+    {builtin_operation_failure, "HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE"},
+    {no_name_expressions_after_compilation, "HIPRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION"},
+    {no_lowered_names_before_compilation, "HIPRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION"},
+    {name_expression_not_valid, "HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID"},
+    {internal_error, "HIPRTC_ERROR_INTERNAL_ERROR"},
+    {linking, "HIPRTC_ERROR_LINKING"},
+};
+
 const char *text_of(int result) {
-  switch (result) {
-    case success:
-      return "HIPRTC_SUCCESS";
-    case out_of_memory:
-      return "HIPRTC_ERROR_OUT_OF_MEMORY";
-    case program_creation_failure:
-      return "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE";
-    case invalid_input:
-      return "HIPRTC_ERROR_INVALID_INPUT";
-    case invalid_program:
-      return "HIPRTC_ERROR_INVALID_PROGRAM";
-    case invalid_option:
-      return "HIPRTC_ERROR_INVALID_OPTION";
-    case compilation:
-      return "HIPRTC_ERROR_COMPILATION";
-    case builtin_operation_failure:
-      return "HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE";
-    case no_name_expressions_after_compilation:
-      return "HIPRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION";
-    case no_lowered_names_before_compilation:
-      return "HIPRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION";
-    case name_expression_not_valid:
-      return "HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID";
-    case internal_error:
-      return "HIPRTC_ERROR_INTERNAL_ERROR";
-    case linking:
-      return "HIPRTC_ERROR_LINKING";
-    default:
-      return "invalid hiprtcResult";
-  }
+  for (const auto &[code, text] : texts)
+    if (code == result) return text;
+  return "invalid hiprtcResult";
 }
 
 struct Entry {

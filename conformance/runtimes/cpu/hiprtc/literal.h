@@ -1,4 +1,4 @@
-// Writing C string literals.
+// Writing text for a compiler.
 #pragma once
 
 #include <string>
@@ -13,6 +13,11 @@ inline std::string literal(const std::string &text) {
     result += c;
   }
   return result + "\"";
+}
+
+inline void replace_all(std::string &text, const std::string &from, const std::string &to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
 }
 
 }  // namespace hiprtc

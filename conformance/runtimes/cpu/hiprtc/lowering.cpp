@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "literal.h"
+
 namespace hiprtc {
 namespace {
 
@@ -243,46 +245,27 @@ class Lowering {
            "  %x1 = xor i64 %both, %sw\n  %r = sub i64 %x1, %sw\n";
   }
 
-  void extremum(const Float &number, const std::string &intrinsic, std::string_view wins, std::string_view merge) {
-    const std::string name = joined({intrinsic, ".", number.suffix}), type(number.type);
+  void extremum(const Float &number, const std::string &intrinsic, const char *wins, const char *merge) {
+    const std::string name = joined({intrinsic, ".", number.suffix}), type(number.type), bits(number.bits);
     if (!rename(name)) return;
     // Equal numbers differ in the sign of zero at most: the bits of both, merged, are the result.
-    define(type, name, joined({type, " %a, ", type, " %b"}),
-           joined({"  %i = bitcast ",
-                   type,
-                   " %a to ",
-                   number.bits,
-                   "\n  %j = bitcast ",
-                   type,
-                   " %b to ",
-                   number.bits,
-                   "\n  %k = ",
-                   merge,
-                   " ",
-                   number.bits,
-                   " %i, %j\n  %m = bitcast ",
-                   number.bits,
-                   " %k to ",
-                   type,
-                   "\n  %same = fcmp oeq ",
-                   type,
-                   " %a, %b\n  %wins = fcmp ",
-                   wins,
-                   " ",
-                   type,
-                   " %a, %b\n  %nan = fcmp uno ",
-                   type,
-                   " %b, %b\n  %first = or i1 %wins, %nan\n  %s = select i1 %first, ",
-                   type,
-                   " %a, ",
-                   type,
-                   " %b\n  %r = select i1 %same, ",
-                   type,
-                   " %m, ",
-                   type,
-                   " %s\n  ret ",
-                   type,
-                   " %r\n"}));
+    std::string body = R"(  %i = bitcast TYPE %a to BITS
+  %j = bitcast TYPE %b to BITS
+  %k = MERGE BITS %i, %j
+  %m = bitcast BITS %k to TYPE
+  %same = fcmp oeq TYPE %a, %b
+  %wins = fcmp WINS TYPE %a, %b
+  %nan = fcmp uno TYPE %b, %b
+  %first = or i1 %wins, %nan
+  %s = select i1 %first, TYPE %a, TYPE %b
+  %r = select i1 %same, TYPE %m, TYPE %s
+  ret TYPE %r
+)";
+    replace_all(body, "TYPE", type);
+    replace_all(body, "BITS", bits);
+    replace_all(body, "MERGE", merge);
+    replace_all(body, "WINS", wins);
+    define(type, name, type + " %a, " + type + " %b", body);
   }
 
   std::string text_, definitions_ = "\n";

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -28,75 +29,17 @@ std::string environment(const char *name) {
   return value != nullptr ? value : "";
 }
 
-// Appends a code point below 0x10000 as UTF-8; halves of a surrogate pair become three bytes each, which no file has.
-void append_utf8(std::string &text, unsigned code) {
-  if (code < 0x80) {
-    text += static_cast<char>(code);
-  } else if (code < 0x800) {
-    text += static_cast<char>(0xc0 | code >> 6);
-    text += static_cast<char>(0x80 | (code & 0x3f));
-  } else {
-    text += static_cast<char>(0xe0 | code >> 12);
-    text += static_cast<char>(0x80 | (code >> 6 & 0x3f));
-    text += static_cast<char>(0x80 | (code & 0x3f));
-  }
+// The words of an environment variable, separated by white space; or its lines.
+Words words_in(const char *name) {
+  std::istringstream stream(environment(name));
+  return {std::istream_iterator<std::string>(stream), {}};
 }
-
-// Reads a JSON array of strings.
-class JsonWords {
- public:
-  JsonWords(std::string variable, const std::string &value) : variable_(std::move(variable)), value_(value) {}
-
-  Words read() {
-    Words words;
-    expect('[');
-    if (next() == ']') return words;
-    do words.push_back(string());
-    while (next() == ',' && ++at_ != 0);
-    expect(']');
-    return words;
-  }
-
- private:
-  [[noreturn]] void fail() const { throw std::runtime_error(variable_ + " is not a JSON array of strings: " + value_); }
-  char next() {
-    at_ = std::min(value_.find_first_not_of(" \t\r\n", at_), value_.size());
-    return at_ < value_.size() ? value_[at_] : '\0';
-  }
-  void expect(char wanted) {
-    if (next() != wanted) fail();
-    ++at_;
-  }
-  std::string string() {
-    std::string text;
-    expect('"');
-    for (; at_ < value_.size() && value_[at_] != '"'; ++at_) {
-      if (value_[at_] == '\\')
-        escape(text);
-      else
-        text += value_[at_];
-    }
-    expect('"');
-    return text;
-  }
-  // The escape that starts at at_; leaves at_ on its last character.
-  void escape(std::string &text) {
-    if (++at_ >= value_.size()) fail();
-    if (value_[at_] == 'u') {
-      if (at_ + 4 >= value_.size()) fail();
-      append_utf8(text, static_cast<unsigned>(std::strtoul(value_.substr(at_ + 1, 4).c_str(), nullptr, 16)));
-      at_ += 4;
-    } else if (std::string_view("\"\\/").find(value_[at_]) != std::string_view::npos) {
-      text += value_[at_];
-    } else {
-      fail();
-    }
-  }
-
-  std::string variable_;
-  const std::string &value_;
-  size_t at_ = 0;
-};
+Words lines_in(const char *name) {
+  std::istringstream stream(environment(name));
+  Words lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
 
 // The folder of this library.
 std::string own_folder() {
@@ -148,18 +91,9 @@ Kind ask_kind(const Words &compiler) {
 
 }  // namespace
 
-Words split_words(const std::string &variable, const std::string &value) {
-  size_t first = value.find_first_not_of(" \t\n");
-  if (first != std::string::npos && value[first] == '[') return JsonWords(variable, value).read();
-  std::istringstream stream(value);
-  Words words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
-
 Toolchain find_toolchain() {
   Toolchain found;
-  found.compiler = split_words("HIPCPU_CXX", environment("HIPCPU_CXX"));
+  found.compiler = lines_in("HIPCPU_CXX");
   if (found.compiler.empty())
     found.compiler = first_program({"clang++", "clang++-20", "clang++-19", "clang++-18", "g++"});
   if (found.compiler.empty())
@@ -168,7 +102,7 @@ Toolchain find_toolchain() {
   found.clang = kind.clang;
   found.zig = kind.zig;
   found.libraries = kind.libraries;
-  found.linker = split_words("HIPCPU_LD", environment("HIPCPU_LD"));
+  found.linker = lines_in("HIPCPU_LD");
   if (found.linker.empty()) found.linker = first_program({"ld.lld", "ld.lld-20", "ld.lld-19", "ld.lld-18", "ld"});
   if (found.linker.empty()) throw std::runtime_error("no linker in PATH: install lld or binutils, or set HIPCPU_LD");
   found.include = environment("HIPCPU_INCLUDE");
@@ -177,7 +111,7 @@ Toolchain find_toolchain() {
   if (access((found.include + "/simt/prelude.h").c_str(), R_OK) != 0)
     throw std::runtime_error("the cpu runtime's headers are not in '" + found.include +
                              "' (no simt/prelude.h): set HIPCPU_INCLUDE to the folder that has them");
-  found.flags = split_words("HIPCPU_CXXFLAGS", environment("HIPCPU_CXXFLAGS"));
+  found.flags = words_in("HIPCPU_CXXFLAGS");
   return found;
 }
 

@@ -1,8 +1,9 @@
 // The options of hiprtc's caller and of the environment, as compiler command lines.
 //
-// Environment, each a list of words separated by spaces or a JSON array of strings:
-//   HIPCPU_CXX       the C++ compiler: clang++, g++, or "python -m ziglang c++"; default: the first found in PATH
-//   HIPCPU_LD        the linker; default: ld.lld or ld from PATH
+// Environment:
+//   HIPCPU_CXX       the C++ compiler, one word of its command a line ("python", "-m", "ziglang", "c++"); default: the
+//                    first of clang++ and g++ in PATH
+//   HIPCPU_LD        the linker, likewise; default: ld.lld or ld from PATH
 //   HIPCPU_INCLUDE   folder with simt/prelude.h; default: ../include next to this library
 //   HIPCPU_CXXFLAGS  further compiler flags, after ours
 // Headers that only forward to those of HIPCPU_INCLUDE are in ./include next to this library.
@@ -12,9 +13,6 @@
 #include <vector>
 
 namespace hiprtc {
-
-// Words of an environment variable's value. Throws std::runtime_error naming the variable for a bad JSON array.
-std::vector<std::string> split_words(const std::string &variable, const std::string &value);
 
 struct Toolchain {
   std::vector<std::string> compiler;

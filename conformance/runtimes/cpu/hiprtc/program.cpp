@@ -43,11 +43,6 @@ std::string path_of_library(const char *name) {
   return path;
 }
 
-void replace_all(std::string &text, const std::string &from, const std::string &to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-}
-
 // Writes a named header below `folder`; names may have folders, but may not lead out of it.
 void write_header(const std::string &folder, const std::string &name, const std::string &content) {
   fs::path relative = fs::path(name).lexically_normal();

@@ -43,21 +43,23 @@ SIMT_API int hipMemcpyDtoD(void *to, const void *from, std::size_t bytes) {
 SIMT_API int hipMemcpyAsync(void *to, const void *from, std::size_t bytes, int kind, void *stream) {
   return copy_async("hipMemcpyAsync", to, from, bytes, kind, stream);
 }
-SIMT_API int hipMemcpyHtoDAsync(void *to, const void *from, std::size_t bytes, void *stream) {
-  return copy_async("hipMemcpyHtoDAsync", to, from, bytes, HostToDevice, stream);
-}
-SIMT_API int hipMemcpyDtoHAsync(void *to, const void *from, std::size_t bytes, void *stream) {
-  return copy_async("hipMemcpyDtoHAsync", to, from, bytes, DeviceToHost, stream);
-}
 SIMT_API int hipMemcpyDtoDAsync(void *to, const void *from, std::size_t bytes, void *stream) {
   return copy_async("hipMemcpyDtoDAsync", to, from, bytes, DeviceToDevice, stream);
 }
 
-SIMT_API int hipMemGetAddressRange(void **base, std::size_t *bytes, void *p);
-SIMT_API int hipMemPtrGetInfo(void *p, std::size_t *bytes) { return hipMemGetAddressRange(nullptr, bytes, p); }
+SIMT_API int hipGetLastError() { return clear_last_error(); }
+SIMT_API int hipPeekAtLastError() { return last_error(); }
+SIMT_API const char *hipGetErrorName(int code) { return error_name(code); }
+SIMT_API const char *hipGetErrorString(int code) { return error_string(code); }
 
-SIMT_API int hipGetDevice(int *device);
-SIMT_API int hipChooseDeviceR0600(int *device, const void *) { return hipGetDevice(device); }
+SIMT_API int hipRuntimeGetVersion(int *version) {
+  constexpr int hip_version = 70226000;
+  if (!version) return fail(InvalidValue, "hipRuntimeGetVersion: the output pointer for the version is null");
+  *version = hip_version;
+  return Success;
+}
+SIMT_API int hipDriverGetVersion(int *version) { return hipRuntimeGetVersion(version); }
+
 SIMT_API int hipGetDevicePropertiesR0600(void *out, int device);
 SIMT_API int hipGetDeviceProperties(void *out, int device) {
   DeviceProperties now;

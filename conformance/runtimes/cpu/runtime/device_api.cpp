@@ -1,4 +1,4 @@
-// The device of a runtime on the host, process-wide calls, and errors. The isa runtime compiles this file too.
+// The device of a runtime on the host, and process-wide calls. The isa runtime compiles this file too.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -15,7 +15,6 @@ using namespace simt;
 
 namespace {
 
-constexpr int hip_version = 70226000;
 constexpr int max_grid_x = 2147483647, max_grid_yz = 65536;
 
 Error check_device(const char *call, int device) {
@@ -23,83 +22,12 @@ Error check_device(const char *call, int device) {
   return fail(InvalidDevice, "%s: device %d; the %s has device 0 only", call, device, host_device().name.c_str());
 }
 
-struct Attribute {
-  int number;
-  int value;
-};
-// Attributes that do not depend on options; all others that HIP knows are 0 here (features that the cpu runtime lacks).
-constexpr Attribute attributes[] = {
-    {3, 1},   // CanMapHostMemory
-    {8, 0},   // ConcurrentKernels
-    {16, 1},  // Integrated
-    {24, 1},  // ManagedMemory
-    {25, 2},  // MaxBlocksPerMultiProcessor
-    {26, SIMT_MAX_THREADS},
-    {27, SIMT_MAX_THREADS},
-    {28, SIMT_MAX_THREADS},  // MaxBlockDim
-    {29, max_grid_x},
-    {30, max_grid_yz},
-    {31, max_grid_yz},  // MaxGridDim
-    {55, SIMT_MAX_THREADS},
-    {56, SIMT_MAX_THREADS},      // MaxThreadsDim, MaxThreadsPerBlock
-    {57, 2 * SIMT_MAX_THREADS},  // MaxThreadsPerMultiProcessor
-    {58, 2147483647},            // MaxPitch
-    {71, 65536},
-    {72, 65536},  // MaxRegisters
-    {74, SIMT_MAX_DYNAMIC_SHARED},
-    {75, SIMT_MAX_DYNAMIC_SHARED},
-    {76, SIMT_MAX_DYNAMIC_SHARED},     // shared memory
-    {83, 2147483647},                  // TotalConstantMemory
-    {85, 1},                           // UnifiedAddressing
-    {10002, SIMT_MAX_DYNAMIC_SHARED},  // MaxSharedMemoryPerMultiprocessor
-};
-constexpr int attribute_warp_size = 87, attribute_multiprocessors = 63, attribute_physical_multiprocessors = 10015;
-constexpr int attribute_total_memory = 84, attribute_major = 23, attribute_minor = 61;
-
-}  // namespace
-
-// ---- devices
-
-SIMT_API int hipInit(unsigned) { return Success; }
-SIMT_API int hipGetDeviceCount(int *count) {
-  if (!count) return fail(InvalidValue, "hipGetDeviceCount: the output pointer for the number is null");
-  *count = 1;
-  return Success;
-}
-SIMT_API int hipSetDevice(int device) { return check_device("hipSetDevice", device); }
-SIMT_API int hipGetDevice(int *device) {
-  if (!device) return fail(InvalidValue, "hipGetDevice: the output pointer for the number is null");
-  *device = 0;
-  return Success;
-}
-SIMT_API int hipDeviceGet(int *device, int ordinal) {
-  if (const Error error = check_device("hipDeviceGet", ordinal)) return error;
-  return hipGetDevice(device);
-}
-SIMT_API int hipDeviceGetName(char *name, int bytes, int device) {
-  if (const Error error = check_device("hipDeviceGetName", device)) return error;
-  if (!name || bytes < 1) return fail(InvalidValue, "hipDeviceGetName: the buffer for the name is null or empty");
-  std::snprintf(name, static_cast<std::size_t>(bytes), "%s", host_device().name.c_str());
-  return Success;
-}
-SIMT_API int hipDeviceComputeCapability(int *major, int *minor, int device) {
-  const HostDevice host = host_device();
-  if (major) *major = host.major;
-  if (minor) *minor = host.minor;
-  return check_device("hipDeviceComputeCapability", device);
-}
-SIMT_API int hipDeviceTotalMem(std::size_t *bytes, int device) {
-  if (bytes) *bytes = system_memory().total;
-  return check_device("hipDeviceTotalMem", device);
-}
-SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
-  if (const Error error = check_device("hipGetDeviceProperties", device)) return error;
-  if (!out) return fail(InvalidValue, "hipGetDeviceProperties: the output pointer for the properties is null");
+// But for the memory's size, which has to be asked for.
+DeviceProperties properties() {
   const HostDevice host = host_device();
   DeviceProperties p{};
   std::snprintf(p.name, sizeof p.name, "%s", host.name.c_str());
   std::snprintf(p.gcnArchName, sizeof p.gcnArchName, "%s", host.architecture.c_str());
-  p.totalGlobalMem = system_memory().total;
   p.sharedMemPerBlock = p.sharedMemPerMultiprocessor = p.sharedMemPerBlockOptin = SIMT_MAX_DYNAMIC_SHARED;
   p.maxSharedMemoryPerMultiProcessor = SIMT_MAX_DYNAMIC_SHARED;
   p.regsPerBlock = p.regsPerMultiprocessor = 65536;
@@ -116,40 +44,53 @@ SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
   p.maxThreadsPerMultiProcessor = 2 * SIMT_MAX_THREADS;
   p.maxBlocksPerMultiProcessor = 2;
   p.integrated = p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = 1;
+  return p;
+}
+
+}  // namespace
+
+SIMT_API int hipInit(unsigned) { return Success; }
+SIMT_API int hipGetDeviceCount(int *count) {
+  if (!count) return fail(InvalidValue, "hipGetDeviceCount: the output pointer for the number is null");
+  *count = 1;
+  return Success;
+}
+SIMT_API int hipSetDevice(int device) { return check_device("hipSetDevice", device); }
+SIMT_API int hipGetDevice(int *device) {
+  if (!device) return fail(InvalidValue, "hipGetDevice: the output pointer for the number is null");
+  *device = 0;
+  return Success;
+}
+SIMT_API int hipDeviceComputeCapability(int *major, int *minor, int device) {
+  const HostDevice host = host_device();
+  if (major) *major = host.major;
+  if (minor) *minor = host.minor;
+  return check_device("hipDeviceComputeCapability", device);
+}
+SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
+  if (const Error error = check_device("hipGetDeviceProperties", device)) return error;
+  if (!out) return fail(InvalidValue, "hipGetDeviceProperties: the output pointer for the properties is null");
+  DeviceProperties p = properties();
+  p.totalGlobalMem = system_memory().total;
   std::memcpy(out, &p, sizeof p);
   return Success;
 }
 SIMT_API int hipDeviceGetAttribute(int *value, int attribute, int device) {
   if (const Error error = check_device("hipDeviceGetAttribute", device)) return error;
   if (!value) return fail(InvalidValue, "hipDeviceGetAttribute: the output pointer for the value is null");
-  const Attribute *end = attributes + std::size(attributes);
-  const Attribute *a = std::find_if(attributes, end, [attribute](const Attribute &x) { return x.number == attribute; });
-  if (a != end)
-    *value = a->value;
-  else if (attribute == attribute_warp_size)
-    *value = host_device().wave;
-  else if (attribute == attribute_major)
-    *value = host_device().major;
-  else if (attribute == attribute_minor)
-    *value = host_device().minor;
-  else if (attribute == attribute_multiprocessors || attribute == attribute_physical_multiprocessors)
-    *value = static_cast<int>(options().threads());
-  else if (attribute == attribute_total_memory)
+  constexpr int attribute_total_memory = 84;
+  const DeviceProperties p = properties();
+  *value = 0;  // of what HIP knows and the runtimes on the host lack
+#define FIELD(hip, cuda, field) \
+  if (attribute == hip) *value = static_cast<int>(p.field);
+#define ALONE(hip, cuda, what)
+#include "simt/attributes.inc"
+#undef FIELD
+#undef ALONE
+  if (attribute == attribute_total_memory)
     *value = static_cast<int>(std::min<std::size_t>(system_memory().total, 2147483647));
-  else
-    *value = 0;
   return Success;
 }
-SIMT_API int hipDeviceCanAccessPeer(int *can, int, int) {
-  if (can) *can = 0;
-  return Success;
-}
-SIMT_API int hipDeviceSetCacheConfig(int) { return Success; }
-SIMT_API int hipGetDeviceFlags(unsigned *flags) {
-  if (flags) *flags = 0;
-  return Success;
-}
-SIMT_API int hipSetDeviceFlags(unsigned) { return Success; }
 SIMT_API int hipDeviceSynchronize() {
   note_host_waits_for_all();
   return Success;
@@ -159,27 +100,5 @@ SIMT_API int hipDeviceReset() {
   unload_all_modules();
   memory().release_all();
   clear_last_error();
-  return Success;
-}
-SIMT_API int hipRuntimeGetVersion(int *version) {
-  if (!version) return fail(InvalidValue, "hipRuntimeGetVersion: the output pointer for the version is null");
-  *version = hip_version;
-  return Success;
-}
-SIMT_API int hipDriverGetVersion(int *version) { return hipRuntimeGetVersion(version); }
-
-// ---- errors
-
-SIMT_API int hipGetLastError() { return clear_last_error(); }
-SIMT_API int hipExtGetLastError() { return clear_last_error(); }
-SIMT_API int hipPeekAtLastError() { return last_error(); }
-SIMT_API const char *hipGetErrorName(int code) { return error_name(code); }
-SIMT_API const char *hipGetErrorString(int code) { return error_string(code); }
-SIMT_API int hipDrvGetErrorName(int code, const char **text) {
-  if (text) *text = error_name(code);
-  return Success;
-}
-SIMT_API int hipDrvGetErrorString(int code, const char **text) {
-  if (text) *text = error_string(code);
   return Success;
 }

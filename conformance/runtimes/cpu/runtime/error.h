@@ -5,32 +5,11 @@
 
 namespace simt {
 
-// The hipError_t values that the runtimes return by name.
 enum Error : int {
   Success = 0,
-  InvalidValue = 1,
-  OutOfMemory = 2,
-  InvalidConfiguration = 9,
-  InvalidSymbol = 13,
-  InvalidDevicePointer = 17,
-  InvalidMemcpyDirection = 21,
-  InsufficientDriver = 35,
-  InvalidDeviceFunction = 98,
-  NoDevice = 100,
-  InvalidDevice = 101,
-  InvalidImage = 200,
-  NoBinaryForGpu = 209,
-  InvalidKernelFile = 218,
-  FileNotFound = 301,
-  InvalidHandle = 400,
-  NotFound = 500,
-  NotReady = 600,
-  IllegalAddress = 700,
-  LaunchTimeOut = 702,
-  AssertFailed = 710,
-  LaunchFailure = 719,
-  NotSupported = 801,
-  Unknown = 999,
+#define HIP_ERROR(name, number, text) name = number,
+#include "simt/errors.inc"
+#undef HIP_ERROR
 };
 
 // Sets the calling thread's last error, code and text together, so that the text always belongs to the code. Returns

@@ -95,7 +95,7 @@ Error describe_cause(const Incident &i, const Launched &launched, std::string &c
     case Incident::Trap:
       cause = i.what;
       if (i.here.line()) cause += " at " + at(i.here);
-      return std::strncmp(i.what, "assert", 6) == 0 ? AssertFailed : LaunchFailure;
+      return std::strncmp(i.what, "assert", 6) == 0 ? Assert : LaunchFailure;
     case Incident::BarrierDivergence: {
       const bool one_line = at(i.here) == at(i.there);
       const std::string there = one_line ? "another __syncthreads() of that line" : at(i.there);

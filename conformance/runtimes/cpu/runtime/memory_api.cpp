@@ -82,9 +82,6 @@ int copy_async(const char *call, void *to, const void *from, std::size_t bytes, 
 }  // namespace simt
 
 SIMT_API int hipMalloc(void **p, std::size_t bytes) { return memory().allocate(bytes, Kind::Device, p); }
-SIMT_API int hipExtMallocWithFlags(void **p, std::size_t bytes, unsigned) {
-  return memory().allocate(bytes, Kind::Device, p);
-}
 SIMT_API int hipMallocAsync(void **p, std::size_t bytes, void *stream) {
   const Error error = check_stream("hipMallocAsync", stream);
   return error ? error : memory().allocate(bytes, Kind::Device, p);

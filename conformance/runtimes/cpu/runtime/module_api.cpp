@@ -35,9 +35,6 @@ Error occupancy(const char *call, int *blocks, const void *function, int block_t
 SIMT_API int hipModuleLoadData(void **module, const void *image) {
   return modules().load(image, reinterpret_cast<Module **>(module));
 }
-SIMT_API int hipModuleLoadDataEx(void **module, const void *image, unsigned, void *, void **) {
-  return hipModuleLoadData(module, image);
-}
 SIMT_API int hipModuleLoad(void **module, const char *path) {
   return modules().load_file(path, reinterpret_cast<Module **>(module));
 }
@@ -130,16 +127,8 @@ SIMT_API int hipFuncSetCacheConfig(const void *function, int) {
   const Function *f;
   return find_function("hipFuncSetCacheConfig", function, f);
 }
-SIMT_API const char *hipKernelNameRef(const void *function) {
-  const Function *f = modules().function(function);
-  return f ? f->kernel->name : nullptr;
-}
 SIMT_API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, std::size_t) {
   return occupancy("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", blocks, function, threads);
-}
-SIMT_API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int threads,
-                                                                         std::size_t, unsigned) {
-  return occupancy("hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", blocks, function, threads);
 }
 SIMT_API int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function, std::size_t, int limit) {
   const Function *f;

@@ -1,11 +1,10 @@
 // Sandboxing this process, which runs untrusted kernels: seccomp, Landlock, no capabilities, resource limits.
 //
-// The filter is an allow list: a system call on neither list of sandbox_calls.h fails with ENOSYS, as on an
-// older system, so calls that future versions of Linux add are denied too. Calls that would leave the process (new
-// processes, writing to the file system, sockets, signals to others, other processes' memory, limits, identity,
-// namespaces, ...) are on the second list: they fail with EPERM and are reported (SIGSYS, faults.cpp). clone3 and
-// openat2 keep their flags in memory where no filter can see them: they get ENOSYS, and the C library uses clone and
-// openat.
+// The filter is an allow list: a system call that is not in sandbox_calls.inc fails with ENOSYS, as on an older system,
+// so calls that future versions of Linux add are denied too. Calls that would leave the process (new processes, writing
+// to the file system, sockets, signals to others, other processes' memory, limits, identity, namespaces, ...) are
+// forbidden: they fail with EPERM and are reported (SIGSYS, faults.cpp). clone3 and openat2 keep their flags in memory
+// where no filter can see them: they get ENOSYS, and the C library uses clone and openat.
 //
 // Landlock is a second layer for files and TCP, and the only one for reading other processes' memory: /proc/PID/mem is
 // opened for reading, as any file may be.

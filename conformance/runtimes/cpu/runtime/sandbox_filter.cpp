@@ -16,10 +16,19 @@
 #include <vector>
 
 #include "sandbox.h"
-#include "sandbox_calls.h"
 
 namespace simt {
 namespace {
+
+struct SystemCall {
+  int number;
+  enum Rule { allowed, forbidden, by_argument } rule;  // by_argument: forbidden for some, see add_argument_rules
+  const char *name;                                    // "called NAME, which is forbidden in kernels"
+};
+using enum SystemCall::Rule;
+constexpr SystemCall system_calls[] = {
+#include "sandbox_calls.inc"
+};
 
 constexpr std::uint32_t x32_bit = 0x40000000;
 constexpr std::uint32_t allow = SECCOMP_RET_ALLOW, trap = SECCOMP_RET_TRAP;
@@ -168,9 +177,9 @@ Filter sandbox_filter() {
   f.if_equal(~std::uint32_t{0}, return_errno(ENOSYS));
   f.if_at_least(x32_bit, trap);
   add_argument_rules(f);  // first: Linux since 5.11 does not run the filter for calls that it always allows
-  for (const int number : allowed_calls) f.if_equal(static_cast<std::uint32_t>(number), allow);
-  for (const ForbiddenCall &call : forbidden_calls)
-    if (!call.by_argument) f.if_equal(static_cast<std::uint32_t>(call.number), trap);
+  for (const SystemCall &call : system_calls)
+    if (call.rule != by_argument)
+      f.if_equal(static_cast<std::uint32_t>(call.number), call.rule == allowed ? allow : trap);
   f.end(return_errno(ENOSYS));
   return f;
 }
@@ -180,9 +189,9 @@ Filter sandbox_filter() {
 const char *forbidden_call_name(unsigned architecture, int number) {
   if (architecture != AUDIT_ARCH_X86_64) return "a 32-bit system call (int 0x80)";
   if (static_cast<std::uint32_t>(number) >= x32_bit) return "a system call of the x32 ABI";
-  const ForbiddenCall *end = std::end(forbidden_calls);
-  const ForbiddenCall *found =
-      std::find_if(std::begin(forbidden_calls), end, [number](const ForbiddenCall &c) { return c.number == number; });
+  const SystemCall *end = std::end(system_calls);
+  const SystemCall *found =
+      std::find_if(std::begin(system_calls), end, [number](const SystemCall &c) { return c.number == number; });
   return found == end ? "a system call" : found->name;
 }
 

@@ -185,11 +185,6 @@ SIMT_API int hipStreamGetPriority(void *s, int *priority) {
   if (priority) *priority = 0;
   return check_handle("hipStreamGetPriority", s);
 }
-SIMT_API int hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
-  if (least) *least = 0;
-  if (greatest) *greatest = 0;
-  return Success;
-}
 
 SIMT_API int hipEventCreate(void **e) { return create<Event>("hipEventCreate", e); }
 SIMT_API int hipEventCreateWithFlags(void **e, unsigned) { return create<Event>("hipEventCreateWithFlags", e); }

@@ -51,24 +51,14 @@ bool open(const std::string &path, Compiler &compiler, std::string &why) {
     why = reason != nullptr ? reason : path + ": cannot be opened";
     return false;
   }
-#define RESOLVE(name)                                                               \
+#define FUNCTION(result, name, parameters)                                          \
   compiler.name = reinterpret_cast<decltype(compiler.name)>(dlsym(library, #name)); \
   if (compiler.name == nullptr) {                                                   \
     why = path + ": has no function " #name;                                        \
     return false;                                                                   \
   }
-  RESOLVE(nvrtcVersion)
-  RESOLVE(nvrtcGetErrorString)
-  RESOLVE(nvrtcCreateProgram)
-  RESOLVE(nvrtcDestroyProgram)
-  RESOLVE(nvrtcAddNameExpression)
-  RESOLVE(nvrtcCompileProgram)
-  RESOLVE(nvrtcGetLoweredName)
-  RESOLVE(nvrtcGetProgramLogSize)
-  RESOLVE(nvrtcGetProgramLog)
-  RESOLVE(nvrtcGetCUBINSize)
-  RESOLVE(nvrtcGetCUBIN)
-#undef RESOLVE
+#include "nvrtc.inc"
+#undef FUNCTION
   compiler.nvrtcVersion(&compiler.major, &compiler.minor);
   compiler.path = path;
   const std::string version = std::to_string(compiler.major) + "." + std::to_string(compiler.minor);

@@ -13,18 +13,9 @@
 namespace nvrtc {
 
 struct Compiler {
-  int (*nvrtcVersion)(int *major, int *minor);
-  const char *(*nvrtcGetErrorString)(int result);
-  int (*nvrtcCreateProgram)(void **program, const char *source, const char *name, int count, const char *const *headers,
-                            const char *const *names);
-  int (*nvrtcDestroyProgram)(void **program);
-  int (*nvrtcAddNameExpression)(void *program, const char *expression);
-  int (*nvrtcCompileProgram)(void *program, int count, const char *const *options);
-  int (*nvrtcGetLoweredName)(void *program, const char *expression, const char **lowered);
-  int (*nvrtcGetProgramLogSize)(void *program, std::size_t *bytes);
-  int (*nvrtcGetProgramLog)(void *program, char *log);
-  int (*nvrtcGetCUBINSize)(void *program, std::size_t *bytes);
-  int (*nvrtcGetCUBIN)(void *program, char *code);
+#define FUNCTION(result, name, parameters) result(*name) parameters;
+#include "nvrtc.inc"
+#undef FUNCTION
   int major = 0, minor = 0;
   std::string path;
 };

@@ -33,18 +33,15 @@ void wait(void *) {
 }  // namespace
 
 HIP_API int hipcudaHold(void *stream, unsigned milliseconds) {
-  constexpr char call[] = "hipcudaHold";
-  return in_context(call, [&](const Driver &cu) -> int {
-    Hold &h = hold();
-    {
-      const std::lock_guard lock(h.mutex);
-      h.held = true;
-      h.until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
-    }
-    const Error error = to_error(cu, call, cu.cuLaunchHostFunc(stream, wait, nullptr));
-    if (error) hipcudaRelease();
-    return error;
-  });
+  Hold &h = hold();
+  {
+    const std::lock_guard lock(h.mutex);
+    h.held = true;
+    h.until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  }
+  const int error = drive("hipcudaHold", &Driver::cuLaunchHostFunc, stream, wait, nullptr);
+  if (error) hipcudaRelease();
+  return error;
 }
 
 HIP_API int hipcudaRelease() {

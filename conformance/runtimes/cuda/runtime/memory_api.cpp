@@ -22,15 +22,16 @@ Error allocated(const Driver &cu, const char *call, std::size_t bytes, int resul
               device_of_thread(), available, total);
 }
 
-// take(driver, address) for `bytes` of device memory; none for 0 bytes, as in HIP.
-template <class Take>
-int allocate(const char *call, void **p, std::size_t bytes, Take take) {
+// `bytes` of device memory by a function of the driver that takes where the address goes, the size and `further`; none
+// for 0 bytes, as in HIP.
+template <class Function, class... Further>
+int allocate(const char *call, Function Driver::*function, void **p, std::size_t bytes, Further... further) {
   if (!p) return fail(InvalidValue, "%s: the output pointer for the pointer is null", call);
   *p = nullptr;
   if (bytes == 0) return Success;
   return in_context(call, [&](const Driver &cu) {
     std::uint64_t address = 0;
-    const Error error = allocated(cu, call, bytes, take(cu, &address));
+    const Error error = allocated(cu, call, bytes, (cu.*function)(&address, bytes, further...));
     if (!error) *p = reinterpret_cast<void *>(address);
     return error;
   });
@@ -48,24 +49,17 @@ int allocate_host(const char *call, void **p, std::size_t bytes, unsigned flags)
   });
 }
 
-int release(const char *call, void *p) {
-  if (!p) return Success;
-  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, cu.cuMemFree_v2(number(p))); });
-}
-int release_host(const char *call, void *p) {
-  if (!p) return Success;
-  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, cu.cuMemFreeHost(p)); });
-}
+int release_host(const char *call, void *p) { return p ? drive(call, &Driver::cuMemFreeHost, p) : Success; }
 
 Error check_kind(const char *call, int kind) {
   if (kind >= HostToHost && kind <= AnyToAny) return Success;
   return fail(InvalidMemcpyDirection, "%s: %d is not a copy direction", call, kind);
 }
 
-// run(driver, copy) for rows of `width` bytes.
-template <class Run>
-int copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
-              std::size_t width, std::size_t height, int kind, Run run) {
+// Rows of `width` bytes, by a function of the driver that takes the copy and perhaps a stream.
+template <class Function, class... Stream>
+int copy_rows(const char *call, Function Driver::*function, void *to, std::size_t to_pitch, const void *from,
+              std::size_t from_pitch, std::size_t width, std::size_t height, int kind, Stream... stream) {
   if (const Error error = check_kind(call, kind)) return error;
   if (width > to_pitch || width > from_pitch)
     return fail(InvalidValue, "%s: rows of %zu bytes do not fit the pitch %zu or %zu", call, width, to_pitch,
@@ -86,13 +80,13 @@ int copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from
   rows.to_pitch = to_pitch;
   rows.width = width;
   rows.height = height;
-  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, run(cu, rows)); });
+  return drive(call, function, &rows, stream...);
 }
 
-template <class T, class Set>
-int fill(const char *call, void *to, T value, std::size_t count, Set set) {
-  if (count == 0) return Success;
-  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, set(cu, number(to), value, count)); });
+// Likewise, `count` values.
+template <class Function, class T, class... Stream>
+int fill(const char *call, Function Driver::*function, void *to, T value, std::size_t count, Stream... stream) {
+  return count ? drive(call, function, number(to), value, count, stream...) : Success;
 }
 
 // CUpointer_attribute
@@ -143,20 +137,14 @@ int copy_async(const char *call, void *to, const void *from, std::size_t bytes, 
 
 }  // namespace simt
 
-HIP_API int hipMalloc(void **p, std::size_t bytes) {
-  return allocate("hipMalloc", p, bytes,
-                  [&](const Driver &cu, std::uint64_t *place) { return cu.cuMemAlloc_v2(place, bytes); });
-}
-HIP_API int hipExtMallocWithFlags(void **p, std::size_t bytes, unsigned) { return hipMalloc(p, bytes); }
+HIP_API int hipMalloc(void **p, std::size_t bytes) { return allocate("hipMalloc", &Driver::cuMemAlloc_v2, p, bytes); }
 HIP_API int hipMallocAsync(void **p, std::size_t bytes, void *stream) {
-  return allocate("hipMallocAsync", p, bytes,
-                  [&](const Driver &cu, std::uint64_t *place) { return cu.cuMemAllocAsync(place, bytes, stream); });
+  return allocate("hipMallocAsync", &Driver::cuMemAllocAsync, p, bytes, stream);
 }
 HIP_API int hipMallocManaged(void **p, std::size_t bytes, unsigned flags) {
   constexpr unsigned from_anywhere = 1, host_only = 2;
-  return allocate("hipMallocManaged", p, bytes, [&](const Driver &cu, std::uint64_t *place) {
-    return cu.cuMemAllocManaged(place, bytes, flags == host_only ? host_only : from_anywhere);
-  });
+  const unsigned known = flags == host_only ? host_only : from_anywhere;
+  return allocate("hipMallocManaged", &Driver::cuMemAllocManaged, p, bytes, known);
 }
 HIP_API int hipHostMalloc(void **p, std::size_t bytes, unsigned flags) {
   return allocate_host("hipHostMalloc", p, bytes, flags);
@@ -165,64 +153,50 @@ HIP_API int hipHostAlloc(void **p, std::size_t bytes, unsigned flags) {
   return allocate_host("hipHostAlloc", p, bytes, flags);
 }
 HIP_API int hipMallocHost(void **p, std::size_t bytes) { return allocate_host("hipMallocHost", p, bytes, 0); }
-HIP_API int hipFree(void *p) { return release("hipFree", p); }
+HIP_API int hipFree(void *p) { return p ? drive("hipFree", &Driver::cuMemFree_v2, number(p)) : Success; }
 HIP_API int hipFreeAsync(void *p, void *stream) {
-  if (!p) return Success;
-  return in_context("hipFreeAsync", [&](const Driver &cu) {
-    return to_error(cu, "hipFreeAsync", cu.cuMemFreeAsync(number(p), stream));
-  });
+  return p ? drive("hipFreeAsync", &Driver::cuMemFreeAsync, number(p), stream) : Success;
 }
 HIP_API int hipHostFree(void *p) { return release_host("hipHostFree", p); }
 HIP_API int hipFreeHost(void *p) { return release_host("hipFreeHost", p); }
 
 HIP_API int hipMemcpyWithStream(void *to, const void *from, std::size_t bytes, int kind, void *stream) {
   if (const int error = copy_async("hipMemcpyWithStream", to, from, bytes, kind, stream)) return error;
-  return in_context("hipMemcpyWithStream", [&](const Driver &cu) {
-    return to_error(cu, "hipMemcpyWithStream", cu.cuStreamSynchronize(stream));
-  });
+  return drive("hipMemcpyWithStream", &Driver::cuStreamSynchronize, stream);
 }
 HIP_API int hipMemcpy2D(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width,
                         std::size_t height, int kind) {
-  return copy_rows("hipMemcpy2D", to, to_pitch, from, from_pitch, width, height, kind,
-                   [](const Driver &cu, const Copy2D &rows) { return cu.cuMemcpy2DUnaligned_v2(&rows); });
+  return copy_rows("hipMemcpy2D", &Driver::cuMemcpy2DUnaligned_v2, to, to_pitch, from, from_pitch, width, height, kind);
 }
 HIP_API int hipMemcpy2DAsync(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
                              std::size_t width, std::size_t height, int kind, void *stream) {
-  return copy_rows("hipMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height, kind,
-                   [&](const Driver &cu, const Copy2D &rows) { return cu.cuMemcpy2DAsync_v2(&rows, stream); });
+  return copy_rows("hipMemcpy2DAsync", &Driver::cuMemcpy2DAsync_v2, to, to_pitch, from, from_pitch, width, height, kind,
+                   stream);
 }
 
 HIP_API int hipMemset(void *to, int value, std::size_t bytes) {
-  return fill("hipMemset", to, static_cast<unsigned char>(value), bytes,
-              [](const Driver &cu, auto... arguments) { return cu.cuMemsetD8_v2(arguments...); });
+  return fill("hipMemset", &Driver::cuMemsetD8_v2, to, static_cast<unsigned char>(value), bytes);
 }
 HIP_API int hipMemsetAsync(void *to, int value, std::size_t bytes, void *stream) {
-  return fill("hipMemsetAsync", to, static_cast<unsigned char>(value), bytes,
-              [&](const Driver &cu, auto... arguments) { return cu.cuMemsetD8Async(arguments..., stream); });
+  return fill("hipMemsetAsync", &Driver::cuMemsetD8Async, to, static_cast<unsigned char>(value), bytes, stream);
 }
 HIP_API int hipMemsetD8(void *to, unsigned char value, std::size_t count) {
-  return fill("hipMemsetD8", to, value, count,
-              [](const Driver &cu, auto... arguments) { return cu.cuMemsetD8_v2(arguments...); });
+  return fill("hipMemsetD8", &Driver::cuMemsetD8_v2, to, value, count);
 }
 HIP_API int hipMemsetD16(void *to, unsigned short value, std::size_t count) {
-  return fill("hipMemsetD16", to, value, count,
-              [](const Driver &cu, auto... arguments) { return cu.cuMemsetD16_v2(arguments...); });
+  return fill("hipMemsetD16", &Driver::cuMemsetD16_v2, to, value, count);
 }
 HIP_API int hipMemsetD32(void *to, int value, std::size_t count) {
-  return fill("hipMemsetD32", to, static_cast<unsigned>(value), count,
-              [](const Driver &cu, auto... arguments) { return cu.cuMemsetD32_v2(arguments...); });
+  return fill("hipMemsetD32", &Driver::cuMemsetD32_v2, to, static_cast<unsigned>(value), count);
 }
 HIP_API int hipMemsetD8Async(void *to, unsigned char value, std::size_t count, void *stream) {
-  return fill("hipMemsetD8Async", to, value, count,
-              [&](const Driver &cu, auto... arguments) { return cu.cuMemsetD8Async(arguments..., stream); });
+  return fill("hipMemsetD8Async", &Driver::cuMemsetD8Async, to, value, count, stream);
 }
 HIP_API int hipMemsetD16Async(void *to, unsigned short value, std::size_t count, void *stream) {
-  return fill("hipMemsetD16Async", to, value, count,
-              [&](const Driver &cu, auto... arguments) { return cu.cuMemsetD16Async(arguments..., stream); });
+  return fill("hipMemsetD16Async", &Driver::cuMemsetD16Async, to, value, count, stream);
 }
 HIP_API int hipMemsetD32Async(void *to, int value, std::size_t count, void *stream) {
-  return fill("hipMemsetD32Async", to, static_cast<unsigned>(value), count,
-              [&](const Driver &cu, auto... arguments) { return cu.cuMemsetD32Async(arguments..., stream); });
+  return fill("hipMemsetD32Async", &Driver::cuMemsetD32Async, to, static_cast<unsigned>(value), count, stream);
 }
 
 HIP_API int hipMemGetInfo(std::size_t *available, std::size_t *total) {

@@ -153,12 +153,14 @@ int launch(const char *call, void *handle, Dim3 grid, Dim3 block, unsigned dynam
   });
 }
 
-template <class Body>
-int about(const char *call, const void *handle, const void *place, Body body) {
+// As drive(), for a function of the driver about the kernel `handle`, which writes to `place`.
+template <class DriverFunction, class... Arguments>
+int about(const char *call, const void *handle, const void *place, DriverFunction Driver::*function,
+          Arguments... arguments) {
   Function f;
   if (const Error error = find_function(call, handle, f)) return error;
   if (!place) return fail(InvalidValue, "%s: the output pointer is null", call);
-  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, body(cu), f.name); });
+  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, (cu.*function)(arguments...), f.name); });
 }
 
 // The parameters' sizes as JSON, empty when the driver does not report them.
@@ -173,10 +175,6 @@ std::string sizes_of(const Driver &cu, void *function) {
 }  // namespace
 
 HIP_API int hipModuleLoadData(void **module, const void *image) { return load("hipModuleLoadData", module, image); }
-// The options are for a JIT compiler and have no effect here.
-HIP_API int hipModuleLoadDataEx(void **module, const void *image, unsigned, void *, void **) {
-  return load("hipModuleLoadDataEx", module, image);
-}
 HIP_API int hipModuleLoad(void **module, const char *path) {
   if (!path) return fail(InvalidValue, "hipModuleLoad: the path is null");
   std::ifstream file(path, std::ios::binary);
@@ -249,38 +247,27 @@ HIP_API int hipModuleLaunchCooperativeKernel(void *function, unsigned gx, unsign
 }
 
 HIP_API int hipFuncGetAttribute(int *value, int number, void *function) {
-  return about("hipFuncGetAttribute", function, value,
-               [&](const Driver &cu) { return cu.cuFuncGetAttribute(value, number, function); });
+  return about("hipFuncGetAttribute", function, value, &Driver::cuFuncGetAttribute, value, number, function);
 }
 HIP_API int hipFuncSetAttribute(void *function, int number, int value) {
-  const int error = about("hipFuncSetAttribute", function, function,
-                          [&](const Driver &cu) { return cu.cuFuncSetAttribute(function, number, value); });
+  const int error =
+      about("hipFuncSetAttribute", function, function, &Driver::cuFuncSetAttribute, function, number, value);
   if (!error && number == max_dynamic_shared) functions().set_max_dynamic(function, static_cast<unsigned>(value));
   return error;
 }
 HIP_API int hipFuncSetCacheConfig(void *function, int preference) {
-  return about("hipFuncSetCacheConfig", function, function,
-               [&](const Driver &cu) { return cu.cuFuncSetCacheConfig(function, preference); });
-}
-HIP_API const char *hipKernelNameRef(const void *function) {
-  Function f;
-  return functions().find(function, f) ? f.name : nullptr;
-}
-HIP_API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int threads,
-                                                                        std::size_t dynamic_bytes, unsigned flags) {
-  return about("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", function, blocks, [&](const Driver &cu) {
-    return cu.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, dynamic_bytes, flags);
-  });
+  return about("hipFuncSetCacheConfig", function, function, &Driver::cuFuncSetCacheConfig, function, preference);
 }
 HIP_API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads,
                                                                std::size_t dynamic_bytes) {
-  return hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, dynamic_bytes, 0);
+  return about("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", function, blocks,
+               &Driver::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, blocks, function, threads, dynamic_bytes,
+               0);
 }
 HIP_API int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function, std::size_t dynamic_bytes,
                                                     int limit) {
-  return about("hipModuleOccupancyMaxPotentialBlockSize", function, block ? grid : nullptr, [&](const Driver &cu) {
-    return cu.cuOccupancyMaxPotentialBlockSize(grid, block, function, nullptr, dynamic_bytes, limit);
-  });
+  return about("hipModuleOccupancyMaxPotentialBlockSize", function, block ? grid : nullptr,
+               &Driver::cuOccupancyMaxPotentialBlockSize, grid, block, function, nullptr, dynamic_bytes, limit);
 }
 
 HIP_API const char *hipcudaModuleKernels(void *module) {

@@ -48,6 +48,12 @@ Error to_error(const Driver &cu, const char *call, int result);
 // The same, with `what` in place of the call: "kernel f<<<...>>>".
 Error to_error(const Driver &cu, const char *call, int result, const char *what);
 
+// A function of the driver, with those arguments, on the thread's device: drive("hipFree", &Driver::cuMemFree_v2, p).
+template <class Function, class... Arguments>
+int drive(const char *call, Function Driver::*function, Arguments... arguments) {
+  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, (cu.*function)(arguments...)); });
+}
+
 // ---- launches, for the messages of faults
 
 struct Launch {

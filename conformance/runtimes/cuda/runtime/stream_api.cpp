@@ -12,87 +12,55 @@ namespace {
 constexpr unsigned stream_flags = 1;  // non-blocking
 constexpr unsigned event_flags = 7;   // blocking-sync, disable-timing, interprocess: the others exist in HIP only
 
-template <class Create>
-int create(const char *call, void **out, Create make) {
+// As drive(), for a function whose first argument is where a handle goes.
+template <class Function, class... Arguments>
+int create(const char *call, Function Driver::*function, void **out, Arguments... arguments) {
   if (!out) return fail(InvalidValue, "%s: the output pointer for the handle is null", call);
-  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, make(cu)); });
+  return drive(call, function, out, arguments...);
 }
 
-// Not ready is a result, not an error.
-int ready(const Driver &cu, const char *call, int result) {
-  return result == NotReady ? NotReady : to_error(cu, call, result);
-}
-
-int make_stream(const char *call, void **stream, unsigned flags) {
-  return create(call, stream, [&](const Driver &cu) { return cu.cuStreamCreate(stream, flags & stream_flags); });
-}
-int make_event(const char *call, void **event, unsigned flags) {
-  return create(call, event, [&](const Driver &cu) { return cu.cuEventCreate(event, flags & event_flags); });
+// Likewise, for a function that asks how far work is: not ready is a result, not an error.
+template <class Function, class... Arguments>
+int query(const char *call, Function Driver::*function, Arguments... arguments) {
+  return in_context(call, [&](const Driver &cu) -> int {
+    const int result = (cu.*function)(arguments...);
+    return result == NotReady ? NotReady : to_error(cu, call, result);
+  });
 }
 
 }  // namespace
 
-HIP_API int hipStreamCreate(void **s) { return make_stream("hipStreamCreate", s, 0); }
+HIP_API int hipStreamCreate(void **s) { return create("hipStreamCreate", &Driver::cuStreamCreate, s, 0); }
 HIP_API int hipStreamCreateWithFlags(void **s, unsigned flags) {
-  return make_stream("hipStreamCreateWithFlags", s, flags);
+  return create("hipStreamCreateWithFlags", &Driver::cuStreamCreate, s, flags & stream_flags);
 }
 HIP_API int hipStreamCreateWithPriority(void **s, unsigned flags, int priority) {
-  return create("hipStreamCreateWithPriority", s,
-                [&](const Driver &cu) { return cu.cuStreamCreateWithPriority(s, flags & stream_flags, priority); });
+  return create("hipStreamCreateWithPriority", &Driver::cuStreamCreateWithPriority, s, flags & stream_flags, priority);
 }
-HIP_API int hipStreamDestroy(void *s) {
-  return in_context("hipStreamDestroy",
-                    [&](const Driver &cu) { return to_error(cu, "hipStreamDestroy", cu.cuStreamDestroy_v2(s)); });
-}
-HIP_API int hipStreamSynchronize(void *s) {
-  return in_context("hipStreamSynchronize",
-                    [&](const Driver &cu) { return to_error(cu, "hipStreamSynchronize", cu.cuStreamSynchronize(s)); });
-}
-HIP_API int hipStreamQuery(void *s) {
-  return in_context("hipStreamQuery",
-                    [&](const Driver &cu) { return ready(cu, "hipStreamQuery", cu.cuStreamQuery(s)); });
-}
+HIP_API int hipStreamDestroy(void *s) { return drive("hipStreamDestroy", &Driver::cuStreamDestroy_v2, s); }
+HIP_API int hipStreamSynchronize(void *s) { return drive("hipStreamSynchronize", &Driver::cuStreamSynchronize, s); }
+HIP_API int hipStreamQuery(void *s) { return query("hipStreamQuery", &Driver::cuStreamQuery, s); }
 HIP_API int hipStreamWaitEvent(void *s, void *event, unsigned) {
-  return in_context("hipStreamWaitEvent", [&](const Driver &cu) {
-    return to_error(cu, "hipStreamWaitEvent", cu.cuStreamWaitEvent(s, event, 0));
-  });
+  return drive("hipStreamWaitEvent", &Driver::cuStreamWaitEvent, s, event, 0);
 }
 HIP_API int hipStreamGetFlags(void *s, unsigned *flags) {
-  return create("hipStreamGetFlags", reinterpret_cast<void **>(flags),
-                [&](const Driver &cu) { return cu.cuStreamGetFlags(s, flags); });
+  if (!flags) return fail(InvalidValue, "hipStreamGetFlags: the output pointer for the flags is null");
+  return drive("hipStreamGetFlags", &Driver::cuStreamGetFlags, s, flags);
 }
 HIP_API int hipStreamGetPriority(void *s, int *priority) {
-  return create("hipStreamGetPriority", reinterpret_cast<void **>(priority),
-                [&](const Driver &cu) { return cu.cuStreamGetPriority(s, priority); });
-}
-HIP_API int hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
-  return in_context("hipDeviceGetStreamPriorityRange", [&](const Driver &cu) {
-    return to_error(cu, "hipDeviceGetStreamPriorityRange", cu.cuCtxGetStreamPriorityRange(least, greatest));
-  });
+  if (!priority) return fail(InvalidValue, "hipStreamGetPriority: the output pointer for the priority is null");
+  return drive("hipStreamGetPriority", &Driver::cuStreamGetPriority, s, priority);
 }
 
-HIP_API int hipEventCreate(void **e) { return make_event("hipEventCreate", e, 0); }
+HIP_API int hipEventCreate(void **e) { return create("hipEventCreate", &Driver::cuEventCreate, e, 0); }
 HIP_API int hipEventCreateWithFlags(void **e, unsigned flags) {
-  return make_event("hipEventCreateWithFlags", e, flags);
+  return create("hipEventCreateWithFlags", &Driver::cuEventCreate, e, flags & event_flags);
 }
-HIP_API int hipEventDestroy(void *e) {
-  return in_context("hipEventDestroy",
-                    [&](const Driver &cu) { return to_error(cu, "hipEventDestroy", cu.cuEventDestroy_v2(e)); });
-}
-HIP_API int hipEventRecord(void *e, void *stream) {
-  return in_context("hipEventRecord",
-                    [&](const Driver &cu) { return to_error(cu, "hipEventRecord", cu.cuEventRecord(e, stream)); });
-}
-HIP_API int hipEventSynchronize(void *e) {
-  return in_context("hipEventSynchronize",
-                    [&](const Driver &cu) { return to_error(cu, "hipEventSynchronize", cu.cuEventSynchronize(e)); });
-}
-HIP_API int hipEventQuery(void *e) {
-  return in_context("hipEventQuery", [&](const Driver &cu) { return ready(cu, "hipEventQuery", cu.cuEventQuery(e)); });
-}
+HIP_API int hipEventDestroy(void *e) { return drive("hipEventDestroy", &Driver::cuEventDestroy_v2, e); }
+HIP_API int hipEventRecord(void *e, void *stream) { return drive("hipEventRecord", &Driver::cuEventRecord, e, stream); }
+HIP_API int hipEventSynchronize(void *e) { return drive("hipEventSynchronize", &Driver::cuEventSynchronize, e); }
+HIP_API int hipEventQuery(void *e) { return query("hipEventQuery", &Driver::cuEventQuery, e); }
 HIP_API int hipEventElapsedTime(float *milliseconds, void *from, void *to) {
   if (!milliseconds) return fail(InvalidValue, "hipEventElapsedTime: the output pointer for the time is null");
-  return in_context("hipEventElapsedTime", [&](const Driver &cu) {
-    return ready(cu, "hipEventElapsedTime", cu.cuEventElapsedTime(milliseconds, from, to));
-  });
+  return query("hipEventElapsedTime", &Driver::cuEventElapsedTime, milliseconds, from, to);
 }

@@ -66,17 +66,6 @@ SIMT_INLINE T atomic_add(T *address, T value) {
     simt::before_atomic();                                  \
     return expression;                                      \
   }
-// The scope is dropped: host atomics are visible to the whole process.
-#define SIMT_BLOCK_FORM(name)                                                                          \
-  template <class T>                                                                                   \
-  SIMT_INLINE auto name##_block(T *address, simt::NoDeduce<T> value)->decltype(name(address, value)) { \
-    return name(address, value);                                                                       \
-  }
-#define SIMT_SYSTEM_FORM(name)                                                                          \
-  template <class T>                                                                                    \
-  SIMT_INLINE auto name##_system(T *address, simt::NoDeduce<T> value)->decltype(name(address, value)) { \
-    return name(address, value);                                                                        \
-  }
 SIMT_ATOMIC(atomicAdd, simt::atomic_addend<T>, simt::atomic_add<T>(address, value))
 SIMT_ATOMIC(atomicSub, simt::atomic_number<T>, simt::atomic_add<T>(address, static_cast<T>(-value)))
 SIMT_ATOMIC(atomicMin, simt::atomic_number<T>, simt::modify(address, [=](T old) { return value < old ? value : old; }))
@@ -97,30 +86,26 @@ SIMT_ATOMIC(unsafeAtomicMin, (simt::one_of<T, float, double>),
             simt::modify(address, [=](T old) { return value < old ? value : old; }))
 #undef SIMT_ATOMIC
 
+// The scope is dropped: host atomics are visible to the whole process.
+#define SIMT_FORM(name, scope)                                                                        \
+  template <class T>                                                                                  \
+  SIMT_INLINE auto name##scope(T *address, simt::NoDeduce<T> value)->decltype(name(address, value)) { \
+    return name(address, value);                                                                      \
+  }
+#define SIMT_FORMS(scope)                                                                                          \
+  SIMT_FORM(atomicAdd, scope)                                                                                      \
+  SIMT_FORM(atomicSub, scope) SIMT_FORM(atomicMin, scope) SIMT_FORM(atomicMax, scope) SIMT_FORM(atomicExch, scope) \
+      SIMT_FORM(atomicAnd, scope) SIMT_FORM(atomicOr, scope) SIMT_FORM(atomicXor, scope)
+SIMT_FORMS(_system)
 #if defined(SIMT_CUDA)
-SIMT_BLOCK_FORM(atomicAdd)
-SIMT_BLOCK_FORM(atomicSub)
-SIMT_BLOCK_FORM(atomicMin)
-SIMT_BLOCK_FORM(atomicMax)
-SIMT_BLOCK_FORM(atomicExch)
-SIMT_BLOCK_FORM(atomicAnd)
-SIMT_BLOCK_FORM(atomicOr)
-SIMT_BLOCK_FORM(atomicXor)
-SIMT_BLOCK_FORM(atomicInc)
-SIMT_BLOCK_FORM(atomicDec)
-SIMT_SYSTEM_FORM(atomicInc)
-SIMT_SYSTEM_FORM(atomicDec)
+SIMT_FORMS(_block)
+SIMT_FORM(atomicInc, _block)
+SIMT_FORM(atomicDec, _block)
+SIMT_FORM(atomicInc, _system)
+SIMT_FORM(atomicDec, _system)
 #endif
-SIMT_SYSTEM_FORM(atomicAdd)
-SIMT_SYSTEM_FORM(atomicSub)
-SIMT_SYSTEM_FORM(atomicMin)
-SIMT_SYSTEM_FORM(atomicMax)
-SIMT_SYSTEM_FORM(atomicExch)
-SIMT_SYSTEM_FORM(atomicAnd)
-SIMT_SYSTEM_FORM(atomicOr)
-SIMT_SYSTEM_FORM(atomicXor)
-#undef SIMT_BLOCK_FORM
-#undef SIMT_SYSTEM_FORM
+#undef SIMT_FORMS
+#undef SIMT_FORM
 
 template <class T>
 SIMT_INLINE void atomicAddNoRet(T *address, simt::NoDeduce<T> value) {

@@ -2,6 +2,8 @@
 #pragma once
 #pragma GCC system_header
 
+#include <hip_names.h>
+
 #include "host.h"
 
 typedef hipError_t cudaError_t;
@@ -11,71 +13,3 @@ typedef hipDeviceProp_t cudaDeviceProp;
 typedef hipMemcpyKind cudaMemcpyKind;
 typedef hipDeviceAttribute_t cudaDeviceAttr;
 typedef hipFuncAttribute cudaFuncAttribute;
-
-#define cudaSuccess hipSuccess
-#define cudaErrorInvalidValue hipErrorInvalidValue
-#define cudaErrorMemoryAllocation hipErrorOutOfMemory
-#define cudaErrorInvalidConfiguration hipErrorInvalidConfiguration
-#define cudaErrorNotSupported hipErrorNotSupported
-#define cudaMemcpyHostToHost hipMemcpyHostToHost
-#define cudaMemcpyHostToDevice hipMemcpyHostToDevice
-#define cudaMemcpyDeviceToHost hipMemcpyDeviceToHost
-#define cudaMemcpyDeviceToDevice hipMemcpyDeviceToDevice
-#define cudaMemcpyDefault hipMemcpyDefault
-#define cudaStreamNonBlocking hipStreamNonBlocking
-#define cudaEventDisableTiming hipEventDisableTiming
-#define cudaFuncAttributeMaxDynamicSharedMemorySize hipFuncAttributeMaxDynamicSharedMemorySize
-#define cudaFuncAttributePreferredSharedMemoryCarveout hipFuncAttributePreferredSharedMemoryCarveout
-#define cudaDevAttrComputeCapabilityMajor hipDeviceAttributeComputeCapabilityMajor
-#define cudaDevAttrComputeCapabilityMinor hipDeviceAttributeComputeCapabilityMinor
-#define cudaDevAttrMultiProcessorCount hipDeviceAttributeMultiprocessorCount
-#define cudaDevAttrMaxSharedMemoryPerBlock hipDeviceAttributeMaxSharedMemoryPerBlock
-#define cudaDevAttrMaxSharedMemoryPerBlockOptin hipDeviceAttributeSharedMemPerBlockOptin
-#define cudaDevAttrWarpSize hipDeviceAttributeWarpSize
-
-#define cudaGetLastError hipGetLastError
-#define cudaPeekAtLastError hipPeekAtLastError
-#define cudaGetErrorName hipGetErrorName
-#define cudaGetErrorString hipGetErrorString
-#define cudaGetDevice hipGetDevice
-#define cudaSetDevice hipSetDevice
-#define cudaGetDeviceCount hipGetDeviceCount
-#define cudaGetDeviceProperties hipGetDeviceProperties
-#define cudaDeviceGetAttribute hipDeviceGetAttribute
-#define cudaDeviceSynchronize hipDeviceSynchronize
-#define cudaMalloc hipMalloc
-#define cudaMallocAsync hipMallocAsync
-#define cudaMallocHost hipHostMalloc
-#define cudaFree hipFree
-#define cudaFreeAsync hipFreeAsync
-#define cudaFreeHost hipHostFree
-#define cudaMemcpy hipMemcpy
-#define cudaMemcpyAsync hipMemcpyAsync
-#define cudaMemset hipMemset
-#define cudaMemsetAsync hipMemsetAsync
-#define cudaStreamCreate hipStreamCreate
-#define cudaStreamCreateWithFlags hipStreamCreateWithFlags
-#define cudaStreamDestroy hipStreamDestroy
-#define cudaStreamSynchronize hipStreamSynchronize
-#define cudaStreamQuery hipStreamQuery
-#define cudaStreamWaitEvent hipStreamWaitEvent
-#define cudaEventCreate hipEventCreate
-#define cudaEventCreateWithFlags hipEventCreateWithFlags
-#define cudaEventDestroy hipEventDestroy
-#define cudaEventRecord hipEventRecord
-#define cudaEventSynchronize hipEventSynchronize
-#define cudaFuncSetAttribute hipFuncSetAttribute
-#define cudaFuncAttributes hipFuncAttributes
-#define cudaFuncGetAttributes hipFuncGetAttributes
-#define cudaEventQuery hipEventQuery
-#define cudaEventElapsedTime hipEventElapsedTime
-#define cudaMallocManaged hipMallocManaged
-#define cudaMemcpy2DAsync hipMemcpy2DAsync
-#define cudaMemcpyToSymbol hipMemcpyToSymbol
-#define cudaMemcpyToSymbolAsync hipMemcpyToSymbolAsync
-#define cudaMemcpyFromSymbol hipMemcpyFromSymbol
-#define cudaMemcpyFromSymbolAsync hipMemcpyFromSymbolAsync
-#define cudaGetSymbolAddress hipGetSymbolAddress
-#define cudaOccupancyMaxActiveBlocksPerMultiprocessor hipOccupancyMaxActiveBlocksPerMultiprocessor
-#define cudaOccupancyMaxPotentialBlockSize hipOccupancyMaxPotentialBlockSize
-#define cudaStreamCreateWithPriority hipStreamCreateWithPriority

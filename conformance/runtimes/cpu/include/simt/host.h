@@ -10,27 +10,11 @@
 
 typedef enum hipError_t {
   hipSuccess = 0,
-  hipErrorInvalidValue = 1,
-  hipErrorOutOfMemory = 2,
-  hipErrorMemoryAllocation = 2,
-  hipErrorNotInitialized = 3,
-  hipErrorInvalidConfiguration = 9,
-  hipErrorInvalidSymbol = 13,
-  hipErrorInvalidDevicePointer = 17,
-  hipErrorInvalidMemcpyDirection = 21,
-  hipErrorInvalidDeviceFunction = 98,
-  hipErrorNoDevice = 100,
-  hipErrorInvalidDevice = 101,
-  hipErrorInvalidHandle = 400,
-  hipErrorInvalidResourceHandle = 400,
-  hipErrorNotFound = 500,
-  hipErrorNotReady = 600,
-  hipErrorIllegalAddress = 700,
-  hipErrorLaunchOutOfResources = 701,
-  hipErrorLaunchTimeOut = 702,
-  hipErrorLaunchFailure = 719,
-  hipErrorNotSupported = 801,
-  hipErrorUnknown = 999
+#define HIP_ERROR(name, number, text) hipError##name = number,
+#include "errors.inc"
+#undef HIP_ERROR
+  hipErrorMemoryAllocation = hipErrorOutOfMemory,
+  hipErrorInvalidResourceHandle = hipErrorInvalidHandle
 } hipError_t;
 
 typedef enum hipMemcpyKind {

@@ -158,24 +158,17 @@ SIMT_INLINE uint32_t amd_perm(uint32_t a, uint32_t b, uint32_t s) {
 }  // namespace simt
 
 #if defined(SIMT_CUDA)
-SIMT_INLINE unsigned __vadd4(unsigned a, unsigned b) {
-  return simt::bytewise<uint8_t>(a, b, [](int x, int y) { return x + y; });
-}
-SIMT_INLINE unsigned __vsub4(unsigned a, unsigned b) {
-  return simt::bytewise<uint8_t>(a, b, [](int x, int y) { return x - y; });
-}
-SIMT_INLINE unsigned __vaddss4(unsigned a, unsigned b) {
-  return simt::bytewise<int8_t>(a, b, [](int x, int y) { return simt::clamp_int8(x + y); });
-}
-SIMT_INLINE unsigned __vsubss4(unsigned a, unsigned b) {
-  return simt::bytewise<int8_t>(a, b, [](int x, int y) { return simt::clamp_int8(x - y); });
-}
-SIMT_INLINE unsigned __vcmpeq4(unsigned a, unsigned b) {
-  return simt::bytewise<uint8_t>(a, b, [](int x, int y) { return x == y ? 255 : 0; });
-}
-SIMT_INLINE unsigned __vcmpne4(unsigned a, unsigned b) {
-  return simt::bytewise<uint8_t>(a, b, [](int x, int y) { return x != y ? 255 : 0; });
-}
+#define SIMT_BYTEWISE(name, Element, expression)                                   \
+  SIMT_INLINE unsigned name(unsigned a, unsigned b) {                              \
+    return simt::bytewise<Element>(a, b, [](int x, int y) { return expression; }); \
+  }
+SIMT_BYTEWISE(__vadd4, uint8_t, x + y)
+SIMT_BYTEWISE(__vsub4, uint8_t, x - y)
+SIMT_BYTEWISE(__vaddss4, int8_t, simt::clamp_int8(x + y))
+SIMT_BYTEWISE(__vsubss4, int8_t, simt::clamp_int8(x - y))
+SIMT_BYTEWISE(__vcmpeq4, uint8_t, x == y ? 255 : 0)
+SIMT_BYTEWISE(__vcmpne4, uint8_t, x != y ? 255 : 0)
+#undef SIMT_BYTEWISE
 #endif
 
 // Conversions. An integer result saturates and NaN becomes 0, as the GPU's conversion instructions do.
