@@ -1,9 +1,11 @@
-"""Makes any text safe to put into a terminal, Markdown, HTML and XML: one function for each place."""
+"""Makes any text safe to put into a terminal, Markdown, HTML and XML: one function for each place; and what a terminal
+is."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from urllib.parse import quote
 
@@ -14,6 +16,23 @@ _HIDDEN = re.compile(
 )
 _TICKS = re.compile("`+")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&$]|(?<=:)//|^[-+](?=\s|$)|^[-=]+$|(?<=^\d)[.)](?=\s|$))")
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Where a table is shown: ``width`` columns, with ``colour`` or without any escape code."""
+
+    width: int
+    colour: bool = False
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the percentages of modules have to go, so that the last column can be read."""
+        return self.width < 100
+
+
+LOG = Screen(1000)
+"""What is not a terminal: nothing is cut off, and text is broken as for a wide one."""
 
 
 def visible(text: str) -> str:

@@ -14,14 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from conformance.cli.usage import UsageError
 from conformance.files import PACKAGE, REFERENCE, ROOT
 from conformance.reading import shortened
-
-if TYPE_CHECKING:
-    from conformance.report.terminal import Screen
+from conformance.text import LOG, Screen
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -191,9 +189,6 @@ class _Descriptor(io.FileIO):
 
 def screen() -> Screen:
     """What standard output is shown on: colours only on a terminal that has them, unless ``NO_COLOR`` is set."""
-    # Here, for it brings numpy and pydantic with it, which --help does without.
-    from conformance.report.terminal import LOG, Screen
-
     if not sys.stdout.isatty():
         return LOG
     colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"

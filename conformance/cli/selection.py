@@ -13,19 +13,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conformance.cases import FAMILIES, cases_for, has_cases, launch_for
 from conformance.cases.case import MOST_CHARACTERS, Case
 from conformance.cli.usage import UsageError
-from conformance.engine.modes import Tree
 from conformance.files import installed, spec_folder
-from conformance.port.launchers import may_define
-from conformance.port.sources import find_sources
 from conformance.reading import shortened
 from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import Specs, did_you_mean
-from conformance.verdict.trials import generated_parts
 from reference import has_module
+
+if TYPE_CHECKING:
+    from conformance.engine.modes import Tree
 
 _PART = re.compile(r"(?P<key>\w+)=(?P<value>\[[^\]]*\]|[^,;\[\]]*)(?:[,;]\s*|$)")
 _REST = re.compile(r"\*[,;]?\s*$")
@@ -83,6 +83,10 @@ def counted(kernels: Sequence[Kernel]) -> list[str]:
 def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
     """``kernels`` without libraries, and without launchers where no source of ``tree`` may define one: nobody asked for
     them by name."""
+    # Here, for `list` does without it.
+    from conformance.port.launchers import may_define
+    from conformance.port.sources import find_sources
+
     kernels = [kernel for kernel in kernels if not kernel.is_library]
     names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.is_launcher]
     found = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
@@ -176,6 +180,9 @@ def matching(specs: Specs, text: str, modules: Sequence[str], launchers: bool = 
 
     Raises ``SelectionError`` where no kernel matches and ``UsageError`` where no case does, with what is near.
     """
+    # Here, for names of kernels do without it.
+    from conformance.verdict.trials import generated_parts
+
     pattern = parse_case_pattern(text)
     kernels = [kernel for kernel in specs.select([pattern.kernel], modules, launchers) if has_cases(kernel)]
     judged: dict[str, tuple[str, ...]] = {}

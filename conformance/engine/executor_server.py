@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from conformance.engine.guarded_launch import GuardedLaunch, filled
 from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Progress, ready
 from conformance.processes.child import fault_line, stderr_size, words_since
 from conformance.runtimes import RuntimeKind
@@ -108,7 +109,10 @@ class Server:
         calls: list[PreparedCall | None] = []
         untold = 0
         both = message["orders"][:2] == ["forward", "reverse"]
-        may_skip = both and not (message["types"] or message["scratch"] or message["must_fault"])
+        simple = not (message["types"] or message["scratch"])
+        may_skip = both and simple and not message["must_fault"]
+        once = GuardedLaunch(self._device, self._functions[message["function"]], arena, message)
+        simple = simple and self._device.runtime.guards_memory
         for number, order in enumerate(message["orders"]):
             if number == 2 and may_skip and not self._device.runtime.order_matters():
                 untold = len(message["orders"]) - number
@@ -117,10 +121,14 @@ class Server:
             written_before = stderr_size()
             self._launched = False
             try:
-                calls.append(self._run(arena, message, number))
+                if simple:
+                    once.run(number)
+                else:
+                    calls.append(self._run(arena, message, number))
             except HipError as error:
                 words = fault_line(words_since(written_before))
-                orders.append({**_plain(error.with_detail(words)), "before_launch": not self._launched})
+                before = not (self._launched or once.launched)
+                orders.append({**_plain(error.with_detail(words)), "before_launch": before})
                 if self._device_is_lost(error):
                     return {"orders": orders, "context lost": True}
                 if not message["must_fault"]:
@@ -130,6 +138,7 @@ class Server:
                 break
             else:
                 orders.append(None)
+        once.give_back()
         if message["types"] and len(calls) == len(message["orders"]):
             lost = self._look_for_leak(link, arena, message, [call.left for call in calls if call is not None])
             if lost is not None:
@@ -227,10 +236,7 @@ class Server:
 
     def _start(self, message: Mapping[str, Any], bases: Sequence[int]) -> PreparedCall | None:
         """Launch and wait; a launcher's call. A slot is eight bytes, or a buffer's number with an offset in bytes."""
-        slots: list[Any] = [
-            slot if slot is None or isinstance(slot, bytes) else (bases[slot[0]] + slot[1]).to_bytes(8, "little")
-            for slot in message["slots"]
-        ]
+        slots = filled(message["slots"], bases)
         what = message["what"]
         function = self._functions[message["function"]]
         if message["types"]:

@@ -32,6 +32,7 @@ LARGEST = 256 << 20
 """Bytes of a message at most."""
 
 _DESCRIPTORS = 64
+_CUT = int(socket.MSG_TRUNC | socket.MSG_CTRUNC)
 
 
 class Closed(Exception):
@@ -79,20 +80,27 @@ class Channel:
             os.close(file)
 
     def _send(self, data: bytes, descriptors: Sequence[int], seconds: float | None) -> None:
-        self._socket.settimeout(seconds)
+        self._within(seconds)
         try:
-            socket.send_fds(self._socket, [data], list(descriptors))
+            if descriptors:
+                socket.send_fds(self._socket, [data], list(descriptors))
+            else:
+                self._socket.send(data)
         except TimeoutError:
             raise Late from None
         except OSError as error:
             raise Closed(str(error)) from None
+
+    def _within(self, seconds: float | None) -> None:
+        if self._socket.gettimeout() != seconds:  # to set it is a system call
+            self._socket.settimeout(seconds)
 
     def receive(self, seconds: float | None = None) -> tuple[dict[str, Any], list[int]]:
         """The next message and the descriptors that came with it, which are the caller's to close.
 
         Raises ``Closed``, ``Garbled``, and ``Late`` when nothing comes for ``seconds``.
         """
-        self._socket.settimeout(seconds)
+        self._within(seconds)
         try:
             try:
                 data, descriptors, flags, _ = socket.recv_fds(self._socket, PACKET, _DESCRIPTORS)
@@ -105,7 +113,7 @@ class Channel:
         try:
             if not data:
                 raise Closed("end of file")
-            if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+            if flags & _CUT:
                 raise Garbled("a packet is too large")
             message = _unpacked(data)
             if "in file" in message:

@@ -33,30 +33,13 @@ from conformance.report.tally import (
     worst,
 )
 from conformance.spec.load import Module, Specs
-from conformance.text import one_line, shortened
+from conformance.text import LOG, Screen, one_line, shortened
 
 _WORST_WIDTH = 48
 _SHORTEST_NAME = 5
 _TEXT_WIDTH = 110
 _STYLES: dict[Status, str] = {"pass": "green", "known_failure": "yellow", "not_run": "dim", "missing": "dim"}
 _FAILS = "red"
-
-
-@dataclass(frozen=True)
-class Screen:
-    """Where a table is shown: ``width`` columns, with ``colour`` or without any escape code."""
-
-    width: int
-    colour: bool = False
-
-    @property
-    def narrow(self) -> bool:
-        """Whether the percentages of modules have to go, so that the last column can be read."""
-        return self.width < 100
-
-
-LOG = Screen(1000)
-"""What is not a terminal: nothing is cut off, and text is broken as for a wide one."""
 
 
 def render_terminal(records: Records, specs: Specs, screen: Screen = LOG) -> str:

@@ -203,7 +203,6 @@ class _Loop:
         answers, several, right = self.answers, len(self.answers.orders) > 1, None
         for order in answers.orders:
             self.counts.launches += 1
-            again = self._reproduce(case, order if several else None)
             try:
                 buffers = answers.get(case, order)
                 if buffers is right:
@@ -220,10 +219,10 @@ class _Loop:
                 unwritten = () if error.is_timeout else self._unwritten(case, order, None)
                 evidence = evidence if error.is_timeout else self._if_launched_otherwise(case, order, evidence)
                 why, evidence = with_unwritten(str(error), evidence, unwritten, "that it faults")
-                return Failure(case.id, why, reproduce=again, evidence=evidence)
+                return Failure(case.id, why, reproduce=self._reproduce(case, order), evidence=evidence)
             except Damage as error:
                 evidence = evidence_of_fault(self.kernel, case.launch, str(error))
-                return Failure(case.id, str(error), reproduce=again, evidence=evidence)
+                return Failure(case.id, str(error), reproduce=self._reproduce(case, order), evidence=evidence)
             if mismatch is None:
                 right = buffers
                 continue
@@ -234,6 +233,7 @@ class _Loop:
             unwritten = self._unwritten(case, order, wrong)
             evidence = self._if_launched_otherwise(case, order, evidence)
             why, evidence = with_unwritten(why, evidence, unwritten, "the answer")
+            again = self._reproduce(case, order)
             return Failure(case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, again, evidence)
         return None
 
@@ -287,7 +287,8 @@ class _Loop:
         return evidence
 
     def _reproduce(self, case: TrialCase, order: str | None = None) -> str:
-        return f"{self.command} {f'--order {order} ' if order else ''}{shlex.quote(case.id)}"
+        named = order and len(self.answers.orders) > 1
+        return f"{self.command} {f'--order {order} ' if named else ''}{shlex.quote(case.id)}"
 
 
 def _counted(faults: list[Status]) -> str:

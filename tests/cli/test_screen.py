@@ -12,8 +12,9 @@ import pytest
 from conformance.cli.ending import screen
 from conformance.cli.progress import logged
 from conformance.record import KernelResult, Record, every_kernel
-from conformance.report.terminal import LOG, Screen, render_terminal, verdict_line
+from conformance.report.terminal import render_terminal, verdict_line
 from conformance.spec.load import load_specs
+from conformance.text import LOG, Screen
 from tests.runs import run_info
 
 SPECS = load_specs()

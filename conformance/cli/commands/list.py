@@ -15,10 +15,10 @@ from conformance.cli.ending import screen
 from conformance.cli.selection import check_cases, counted, select
 from conformance.cli.usage import UsageError
 from conformance.option import STDOUT
-from conformance.record import write_text
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.text import shortened
+from conformance.writing import write_text
 
 
 def command(arguments: argparse.Namespace) -> int:

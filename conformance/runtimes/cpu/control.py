@@ -68,11 +68,23 @@ class WatchedCalls:
         library.hipcpuEndCall.restype = ctypes.c_char_p
         library.hipcpuEndCall.argtypes = [ctypes.POINTER(ctypes.c_int)]
         library.hipcpuLive.restype = None
+        a = ctypes.c_void_p
+        library.hipcpuLaunchOnce.argtypes = [a, a, a, ctypes.c_uint, a, a, a, ctypes.c_size_t, a]
         self._watching = library
 
     def order_matters(self) -> bool:
         """See ``Runtime``."""
         return True
+
+    def launch_once(
+        self, function: int, shape: Sequence[int], params: Any, device: Sequence[int], host: Sequence[int], sizes: Any
+    ) -> Callable[[int], tuple[int, int]]:
+        """See ``LaunchesOnce``."""
+        count, done, launch = len(sizes), ctypes.c_uint(), self._watching.hipcpuLaunchOnce
+        addresses = ctypes.c_void_p * count
+        given = (function, (ctypes.c_uint * len(shape))(*shape), params, count)
+        buffers = addresses(*device), addresses(*host), (ctypes.c_size_t * count)(*sizes)
+        return lambda after: (launch(*given, *buffers, after, ctypes.byref(done)), done.value)
 
     def begin_call(self, stream: int, pointers: Sequence[int | None] = ()) -> None:
         """See ``LauncherRuntime``."""

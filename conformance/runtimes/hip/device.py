@@ -77,14 +77,14 @@ class Prepared:
     def __init__(
         self, device: Device, function: Function, shape: Sequence[int], slots: Sequence[bytes], what: str
     ) -> None:
-        self._device, self._function, self._shape, self.what = device, function, shape, what
+        self._device, self._function, self.shape, self.what = device, function, shape, what
         self._values = ctypes.create_string_buffer(b"".join(slots), len(slots) * _SLOT)
         first = ctypes.addressof(self._values)
-        self._params = (ctypes.c_void_p * len(slots))(*range(first, first + len(slots) * _SLOT, _SLOT))
+        self.params = (ctypes.c_void_p * len(slots))(*range(first, first + len(slots) * _SLOT, _SLOT))
 
     def start(self) -> None:
         """Launch, and do not wait; raises ``HipError`` when the launch is refused."""
-        result = self._device.hip.hipModuleLaunchKernel(self._function.handle, *self._shape, None, self._params, None)
+        result = self._device.hip.hipModuleLaunchKernel(self._function.handle, *self.shape, None, self.params, None)
         if int(result[0]):
             self._device.check("hipModuleLaunchKernel", result, self.what)
 

@@ -86,3 +86,24 @@ SIMT_API int hipGetDeviceProperties(void *out, int device) {
   std::memcpy(out, &p, sizeof p);
   return Success;
 }
+
+SIMT_API int hipDeviceSynchronize();
+SIMT_API int hipModuleLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                   unsigned block_y, unsigned block_z, unsigned shared, void *stream, void **params,
+                                   void **extra);
+SIMT_API int hipcpuLaunchOnce(void *function, const unsigned *s, void **params, unsigned count, void *const *device,
+                              char *const *host, const std::size_t *bytes, std::size_t after, unsigned *done) {
+  *done = 0;
+  for (unsigned i = 0; i < count; ++i)
+    if (const int error = hipMemcpy(device[i], host[i], bytes[i], HostToDevice)) return error;
+  *done = 1;
+  if (const int error =
+          hipModuleLaunchKernel(function, s[0], s[1], s[2], s[3], s[4], s[5], s[6], nullptr, params, nullptr))
+    return error;
+  *done = 2;
+  if (const int error = hipDeviceSynchronize()) return error;
+  *done = 3;
+  for (unsigned i = 0; i < count; ++i)
+    if (const int error = hipMemcpy(host[i] + after, device[i], bytes[i], DeviceToHost)) return error;
+  return Success;
+}

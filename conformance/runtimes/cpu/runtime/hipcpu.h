@@ -35,6 +35,12 @@ const char *hipcpuLastMessage(void);
 // operation, or read what it stored to afterwards: what any order of threads may change, forward and reverse show.
 int hipcpuOrderMatters(void);
 
+// Launches `function` (hipFunction_t) with `shape`, which is grid, block and shared memory, and waits for it: `count`
+// buffers are copied from `host` to `device` before, and to `after` bytes behind `host` afterwards. Returns the first
+// error; *done says what was done before it: 0 nothing, 1 the copies, 2 the launch, 3 the wait.
+int hipcpuLaunchOnce(void *function, const unsigned *shape, void **params, unsigned count, void *const *device,
+                     char *const *host, const unsigned long *bytes, unsigned long after, unsigned *done);
+
 // The kernels of a loaded module (hipModule_t) as JSON, valid while it is loaded; null for an unknown module:
 //   [{"name": "k", "file": "k.hip", "line": 3, "params": [{"type": "float const*", "size": 8, "align": 8}]}]
 const char *hipcpuModuleKernels(void *module);

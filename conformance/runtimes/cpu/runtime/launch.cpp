@@ -23,7 +23,7 @@ std::mutex &launch_mutex() {
   return instance;
 }
 
-// The order of a block's threads and of a wave's lanes: cached, since the next launch usually has the same.
+// The order of a block's threads and of a wave's lanes: cached, since a later launch usually has the same.
 class Orders {
  public:
   void apply(Plan &plan, Order order, std::uint32_t seed) {
@@ -69,7 +69,7 @@ unsigned char poison_byte(Order order, std::uint32_t seed) {
 void order_blocks(Job &job, Order order, std::uint32_t seed) {
   job.reversed = order == Order::Reverse;
   // Products must fit 64 bits; a larger grid would run for days.
-  if (order != Order::Shuffle || job.blocks > UINT32_MAX) return;
+  if (order != Order::Shuffle || job.blocks == 1 || job.blocks > UINT32_MAX) return;
   std::mt19937 random(seed);
   std::uint64_t multiplier = random();
   while (std::gcd(multiplier, job.blocks) != 1) ++multiplier;
@@ -208,7 +208,7 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
   if (const Error error = memory().check_arguments(kernel.name, memory_arguments, pointers)) return error;
   if (const Error error = memory().check_not_of_host(kernel.name, memory_arguments, pointers)) return error;
 
-  static Orders &orders = *new Orders;
+  static Orders *const orders = new Orders[4];
   const std::lock_guard lock(launch_mutex());
   const Memory::Opened opened;
   install_fault_handlers();
@@ -233,7 +233,7 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
   plan.watch_atomics = order == Order::Reverse;
   plan.interacted = &interacted;
   interacted = shares_memory(function, dynamic_bytes);
-  orders.apply(plan, order, seed);
+  orders[order == Order::Shuffle ? 1 + seed % 3 : 0].apply(plan, order, seed);
 
   Job job;
   job.plan = &plan;

@@ -191,7 +191,7 @@ void Worker::enter_fiber_mode() {
 void Worker::finish(unsigned thread) {
   threads_[thread].state = Finished;
   returned_after_barrier_ |= threads_[thread].barrier != 0;
-  waves_[thread / wave_size].live &= ~(std::uint64_t{1} << (thread % wave_size));
+  waves_[thread >> std::countr_zero(wave_size)].live &= ~(std::uint64_t{1} << (thread & (wave_size - 1)));
   ++finished_;
 }
 
@@ -204,7 +204,8 @@ void Worker::start_next() {
     index = {t - row * blockDim.x, row % blockDim.y, row / blockDim.y};
   }
   current_ = t;
-  threads_[t].index = threadIdx = index;
+  threadIdx = index;
+  threads_[t].index = index;  // not from threadIdx: a load of what three stores have just written waits for them
   threads_[t].state = Running;
   threads_[t].file = nullptr;
   threads_[t].barrier = 0;

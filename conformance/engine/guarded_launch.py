@@ -1,0 +1,73 @@
+"""Launches where the runtime itself guards memory, with an allocation for each buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+from conformance.engine.ipc import Arena
+from conformance.runtimes.hip.device import Device, Prepared
+
+_STEPS = ("hipMemcpy", "hipModuleLaunchKernel", "hipDeviceSynchronize", "hipMemcpy")
+"""What ``hipcpuLaunchOnce`` was about when it had done so much."""
+
+
+class LaunchesOnce(Protocol):
+    """What a runtime on the host can do in addition to a ``Runtime``."""
+
+    def launch_once(
+        self, function: int, shape: Sequence[int], params: Any, device: Sequence[int], host: Sequence[int], sizes: Any
+    ) -> Callable[[int], tuple[int, int]]:
+        """What copies buffers of ``sizes`` from addresses of the ``host`` to those of the ``device``, launches, waits,
+        and copies them to so many bytes behind where they came from: the HIP result, and how many of the four steps
+        were done."""
+
+
+def filled(slots: Sequence[Any], bases: Sequence[int]) -> list[Any]:
+    """``slots`` of a message with the addresses of buffers that lie at ``bases``; ``None`` is a stream."""
+    return [
+        slot if slot is None or isinstance(slot, bytes) else (bases[slot[0]] + slot[1]).to_bytes(8, "little")
+        for slot in slots
+    ]
+
+
+class GuardedLaunch:
+    """The launches of a kernel's case, each with its copies in one call of the runtime, in allocations that all of
+    them share.
+
+    ``launched`` says whether the last one came as far as its launch.
+    """
+
+    def __init__(self, device: Device, function: Any, arena: Arena, message: Mapping[str, Any]) -> None:
+        self._device, self._function, self._arena, self._message = device, function, arena, message
+        self._taken: list[tuple[int, int]] = []
+        self._launch: Callable[[int], tuple[int, int]] | None = None
+        self.launched = False
+
+    def run(self, number: int) -> None:
+        """Launch in order ``number``. Raises ``HipError``."""
+        device, total, self.launched = self._device, self._message["total"], False
+        launch = self._launch = self._launch or self._prepare()
+        self._arena.address(total * (number + 1), total)
+        code, done = launch(total * (number + 1))
+        self.launched = done > 0
+        if code:
+            call, what = _STEPS[done], self._message["what"]
+            device.check(call, (device.hip.hipError_t(code),), "" if call == "hipMemcpy" else what)
+
+    def _prepare(self) -> Callable[[int], tuple[int, int]]:
+        device, buffers = self._device, self._message["buffers"]
+        for _, size in buffers[len(self._taken) :]:
+            self._taken.append((device.take(size), size))
+        bases = [base for base, _ in self._taken]
+        slots = filled(self._message["slots"], bases)
+        self._prepared = Prepared(device, self._function, self._message["shape"], slots, self._message["what"])
+        host = [self._arena.address(offset, size) for offset, size in buffers]
+        sizes = [size for _, size in buffers]
+        runtime, function = cast("LaunchesOnce", device.runtime), int(self._function.handle)
+        return runtime.launch_once(function, self._prepared.shape, self._prepared.params, bases, host, sizes)
+
+    def give_back(self) -> None:
+        """Keep the allocations for the next of their sizes."""
+        for base, size in self._taken:
+            self._device.give_back(base, size)
