@@ -94,8 +94,9 @@ SIMT_ATOMIC(unsafeAtomicMin, (simt::one_of<T, float, double>),
   }
 #define SIMT_FORMS(scope)                                                                                          \
   SIMT_FORM(atomicAdd, scope)                                                                                      \
-  SIMT_FORM(atomicSub, scope) SIMT_FORM(atomicMin, scope) SIMT_FORM(atomicMax, scope) SIMT_FORM(atomicExch, scope) \
-      SIMT_FORM(atomicAnd, scope) SIMT_FORM(atomicOr, scope) SIMT_FORM(atomicXor, scope)
+  SIMT_FORM(atomicSub, scope)                                                                                      \
+  SIMT_FORM(atomicMin, scope) SIMT_FORM(atomicMax, scope) SIMT_FORM(atomicExch, scope) SIMT_FORM(atomicAnd, scope) \
+      SIMT_FORM(atomicOr, scope) SIMT_FORM(atomicXor, scope)
 SIMT_FORMS(_system)
 #if defined(SIMT_CUDA)
 SIMT_FORMS(_block)
