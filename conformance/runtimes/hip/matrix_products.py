@@ -18,7 +18,7 @@ VARIABLE = "CANDLE_PARITY_BLAS"
 """Names the library in place of the runtime's own; where a runtime has none, what it computes must lie on the host."""
 
 _ONE_HALF = ctypes.c_uint16(0x3C00)
-_ARGUMENTS = ["transa", "transb", "m", "n", "k", "a", "lda", "stride_a", "b", "ldb", "stride_b", "c", "ldc", "stride_c", "batch_size", "reduced", "stream"]
+_ARGUMENTS = "transa transb m n k a lda stride_a b ldb stride_b c ldc stride_c batch_size reduced stream"
 _HEAD = "handle transa transb m n k alpha a type lda stride_a b type ldb stride_b beta c type ldc stride_c"
 _OF_DOUBLES = "handle transa transb m n k alpha a lda stride_a b ldb stride_b beta c ldc stride_c batch_size"
 _POINTERS = ("handle", "alpha", "beta", "a", "b", "c")
@@ -60,7 +60,7 @@ class Products:
         getattr(self._library, spelled).argtypes = [_type(word) for word in words]
 
         def called(*values: Any) -> None:
-            given = {word: value.value for word, value in zip(_ARGUMENTS, values, strict=True)}
+            given = {word: value.value for word, value in zip(_ARGUMENTS.split(), values, strict=True)}
             reduced, stream = bool(given.pop("reduced")), given.pop("stream")
             number: Any = ctypes.c_double if double else ctypes.c_float
             alpha, beta = number(1), number(0)
