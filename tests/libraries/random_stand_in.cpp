@@ -77,19 +77,17 @@ int normal(Generator *generator, T *to, std::size_t count, T mean, T deviation) 
 
 }  // namespace
 
-#define LIBRARY(create_name, kind, stream, seed, uniform_f32, uniform_f64, normal_f32, normal_f64)                 \
-  extern "C" int create_name(Generator **made, int asked) { return create(made, asked == (kind)); }                \
-  extern "C" int stream(Generator *, void *) { return 0; }                                                         \
-  extern "C" int seed(Generator *generator, unsigned long long given) { return set_seed(generator, given); }       \
-  extern "C" int uniform_f32(Generator *generator, float *to, std::size_t n) { return uniform(generator, to, n); } \
-  extern "C" int uniform_f64(Generator *generator, double *to, std::size_t n) {                                    \
-    return uniform(generator, to, n);                                                                              \
-  }                                                                                                                \
-  extern "C" int normal_f32(Generator *generator, float *to, std::size_t n, float mean, float deviation) {         \
-    return normal(generator, to, n, mean, deviation);                                                              \
-  }                                                                                                                \
-  extern "C" int normal_f64(Generator *generator, double *to, std::size_t n, double mean, double deviation) {      \
-    return normal(generator, to, n, mean, deviation);                                                              \
+#define LIBRARY(create_name, kind, stream, seed, uniform_f32, uniform_f64, normal_f32, normal_f64)                  \
+  extern "C" int create_name(Generator **made, int asked) { return create(made, asked == (kind)); }                 \
+  extern "C" int stream(Generator *, void *) { return 0; }                                                          \
+  extern "C" int seed(Generator *generator, unsigned long long given) { return set_seed(generator, given); }        \
+  extern "C" int uniform_f32(Generator *generator, float *to, std::size_t n) { return uniform(generator, to, n); }  \
+  extern "C" int uniform_f64(Generator *generator, double *to, std::size_t n) { return uniform(generator, to, n); } \
+  extern "C" int normal_f32(Generator *generator, float *to, std::size_t n, float mean, float deviation) {          \
+    return normal(generator, to, n, mean, deviation);                                                               \
+  }                                                                                                                 \
+  extern "C" int normal_f64(Generator *generator, double *to, std::size_t n, double mean, double deviation) {       \
+    return normal(generator, to, n, mean, deviation);                                                               \
   }
 
 #if defined(ROCRAND)
