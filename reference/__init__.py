@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from reference.expected import Expected, Faults
+from reference.expected import Expected, Faults, Flaw
 
-__all__ = ["Expected", "Faults", "NoReference", "equivalent", "evaluate", "has_module"]
+__all__ = ["Expected", "Faults", "Flaw", "NoReference", "equivalent", "evaluate", "flaw", "has_module"]
 
 
 class NoReference(NotImplementedError):
@@ -46,6 +46,13 @@ def equivalent(
     """
     function: Callable[..., dict[str, Any]] | None = getattr(_loaded(module), "equivalent", None)
     return {} if function is None else function(variant, arguments, got)
+
+
+def flaw(module: str, variant: Mapping[str, str], arguments: Mapping[str, Any], got: Mapping[str, Any]) -> Flaw | None:
+    """What is wrong with ``got`` as a whole where its elements are free, as of random numbers; laid out as
+    ``arguments``."""
+    function: Callable[..., Flaw | None] | None = getattr(_loaded(module), "flaw", None)
+    return None if function is None else function(variant, arguments, got)
 
 
 def has_module(module: str) -> bool:

@@ -39,3 +39,12 @@ class Expected:
     free: NDArray[np.bool_] | None = None
     written: NDArray[np.bool_] | None = None
     exact: Ends | None = None
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """What is wrong with a buffer as a whole, whose elements are free: its name, what there is, and what is to be."""
+
+    what: str
+    got: str
+    expected: str

@@ -1,4 +1,4 @@
-"""What Candle leaves to the vendor's libraries: matrix products.
+"""What Candle leaves to the vendor's libraries: matrix products, and ``reference.random_numbers``.
 
 A sum of products may be added in any order, fused or not, in the type of the call: ``reference.summation`` has the
 bound. Where operands are halves, matrix units add exact products whose bits beyond the largest term's 24 they may cut
@@ -18,8 +18,11 @@ from numpy.typing import NDArray
 
 from conformance.dtypes import DType, dtype
 from reference.expected import Expected
+from reference.random_numbers import flaw, rand
 from reference.result import placed
 from reference.summation import LONG, Terms, accumulator, any_order, last_bit, storing
+
+__all__ = ["flaw", "gemm", "rand"]
 
 Array = NDArray[Any]
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +17,7 @@ from conformance.files import cache_folder, version
 from conformance.record.commits import harness_commit
 from conformance.runtimes import NAMES, known_kind, runtime_kind
 from conformance.runtimes.cpu.control import processor
-from conformance.runtimes.hip.matrix_products import VARIABLE
+from conformance.runtimes.hip import matrix_products, random_numbers
 from conformance.runtimes.kind import Choice, CodeFormat
 from conformance.runtimes.rocm.devices import groups, nodes, probed, visible
 from conformance.runtimes.rocm.search import installations
@@ -30,7 +31,11 @@ _OS = Path("/etc/os-release")
 _LEAST_ROOM = 1 << 30
 _ANY_NVIDIA = "sm_90"
 """nvcc is the same for every architecture."""
-_OPEN = "import sys; from conformance.runtimes.hip.matrix_products import *; print(open_products(sys.argv[1:]).about)"
+_OPEN = "import sys; from conformance.runtimes.hip.{0} import *; print(open_{1}(sys.argv[1:]).about)"
+_LIBRARIES = (
+    ("blas", "gemm", matrix_products.VARIABLE, _OPEN.format("matrix_products", "products")),
+    ("rand", "rand", random_numbers.VARIABLE, _OPEN.format("random_numbers", "generators")),
+)
 
 
 @dataclass(frozen=True)
@@ -144,15 +149,15 @@ def _launcher_compilers(choice: Choice) -> Iterator[Row]:
 
 
 def _libraries(choice: Choice) -> Iterator[Row]:
-    """The libraries of matrix products, by runtime; opened in a process of their own."""
-    for name in NAMES:
-        paths, what = runtime_kind(name).libraries(), f"libraries, {name}"
-        found = output_of((sys.executable, "-c", _OPEN, *paths)).strip() if paths else ""
+    """The libraries of matrix products and random numbers, by runtime; opened in a process of their own."""
+    for name, (kind, calls, variable, opens) in product(NAMES, _LIBRARIES):
+        paths, what = runtime_kind(name).libraries(kind), f"libraries, {name}"
+        found = output_of((sys.executable, "-c", opens, *paths)).strip() if paths else ""
         if found:
             yield Row("ok", what, found)
         elif paths:
-            todo = f"install one, or name it in {VARIABLE}"
-            yield Row("todo" if choice.name == name else "none", what, "none; gemm is not_run", todo)
+            todo = f"install one, or name it in {variable}"
+            yield Row("todo" if choice.name == name else "none", what, f"none; {calls} is not_run", todo)
 
 
 def _is(choice: Choice, code: CodeFormat) -> bool:

@@ -17,7 +17,9 @@ from conformance.runtimes import RuntimeKind
 from conformance.runtimes.hip.calling import Misuse, PreparedCall
 from conformance.runtimes.hip.device import CANARY, CANARY_BYTES, Device, Function, Prepared
 from conformance.runtimes.hip.errors import HipError
-from conformance.runtimes.hip.matrix_products import NoLibrary, Products, open_products
+from conformance.runtimes.hip.matrix_products import Products, open_products
+from conformance.runtimes.hip.random_numbers import Generators, open_generators
+from conformance.runtimes.hip.vendor_library import NoLibrary
 
 CONTEXT_LOST = 7
 """Exit code of a child whose device context did not survive a fault."""
@@ -40,7 +42,7 @@ class Server:
         self._streams_unknown: set[int] = set()
         self._leaks = Leaks()
         self._launched = False
-        self._products: Products | None = None
+        self._libraries: dict[str, Products | Generators] = {}
 
     def run(self) -> None:
         """Until every link is closed."""
@@ -90,13 +92,15 @@ class Server:
 
     def _library(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
         """The function that makes the call ``name`` of the vendor's library, and that library."""
+        what, opens = ("rand", open_generators) if message["name"].startswith("rand") else ("blas", open_products)
         try:
-            if self._products is None:
-                self._products = open_products(self._kind.libraries())
+            if what not in self._libraries:
+                self._libraries[what] = opens(self._kind.libraries(what))
         except NoLibrary as error:
             return {"function": None, "about": str(error)[:_KEPT_ERROR]}
-        self._functions.append(Function(message["name"], self._products.call(message["name"])))
-        return {"function": len(self._functions) - 1, "about": self._products.about[:_KEPT_ERROR]}
+        library = self._libraries[what]
+        self._functions.append(Function(message["name"], library.call(message["name"])))
+        return {"function": len(self._functions) - 1, "about": library.about[:_KEPT_ERROR]}
 
     def _launch(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
         """Launch once per order; what was in the buffers afterwards lies in the arena, order by order.

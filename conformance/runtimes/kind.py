@@ -298,8 +298,8 @@ class RuntimeKind:
     launchers: LauncherBuild | None = None
     """How linked launchers are compiled; ``None`` where they cannot be called on this runtime."""
 
-    libraries: Callable[[], Sequence[str]] = lambda: ()
-    """The vendor's libraries of matrix products that may be there, paths or names, best first."""
+    libraries: Callable[[str], Sequence[str]] = lambda what: ()
+    """The vendor's libraries that may be there, paths or names, best first: of matrix products (``blas``), ``rand``."""
 
     readable_log: Callable[[str], str] = str
     """hiprtc's log without the names of temporary files."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import reference
 from conformance.cases.launch import Buffer, Scalar
 from conformance.dtypes import dtype
 from conformance.outcome import Evidence, Status
@@ -131,6 +132,10 @@ def _compare(
     if case.must_fault:
         why = f"ended without a fault, but upstream stops this launch: {case.must_fault}"
         return Mismatch(why, 0, "no fault", "a fault", None, Evidence(fault="no fault")), False
+    flaw = reference.flaw(kernel.module, kernel.variant, case.launch.reference_arguments(), buffers)
+    if flaw is not None:
+        why = f"{flaw.what}: {flaw.got}; expected: {flaw.expected}"
+        return Mismatch(why, 0, flaw.got, flaw.expected, None, Evidence(answers=(flaw.what,))), False
     tie_order_differs = False
     for argument in case.launch.args:
         if not isinstance(argument, Buffer) or argument.role == "scratch":

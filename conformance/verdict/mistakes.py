@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,20 +60,8 @@ INFO = ("info", "dims_and_strides")
 # A parameter that a kernel may lose: its name and the value that this comes to.
 _LOST: tuple[tuple[str, int], ...] = (("dilation", 1), ("padding", 0), ("stride", 1), ("out_padding", 0), ("eps", 0))
 
-_SWAPPED: tuple[tuple[tuple[str, str], ...], ...] = (
-    (("mul", "add"),),
-    (("h_k", "w_k"),),
-    (("h_stride", "w_stride"),),
-    (("h_out", "w_out"),),
-    (("h_scale", "w_scale"),),
-    (("h_k", "w_k"), ("h_stride", "w_stride")),
-    (("scale_h_factor", "scale_w_factor"),),
-    (("cos", "sin"),),
-    (("alpha", "beta"),),
-    (("t", "f"),),
-    (("lhs", "rhs"),),
-    (("src_s", "dst_s"),),
-)
+_SWAPPED: list[list[tuple[str, str]]] = json.loads(Path(__file__).with_name("swapped.json").read_text())
+"""Parameters that a kernel may have in each other's slot, in pairs."""
 
 # Of matrix products: parameters and what is taken for them, another parameter or a number.
 _LEADING, _BATCH = "leading dimension of the other operand", "batch stride 0"

@@ -42,53 +42,6 @@ _BEHIND = 128 * 144
 
 _DEVICE = {"cc": 900, "nsm": 4, "smpbo": 65536, "warp_size": 64}
 
-_MMVQ_LARGE = "ncols=4352,nrows=1025,columns=1,values=random"  # S12, W06, S10: of one type, as it takes long
-
-_MOE_GGUF: tuple[str, ...] = (
-    *(
-        row.format(q=q)
-        for q in range(6)
-        for row in (
-            "tokens=3,topk=2,experts=4,n=33,k=512,weights=no,gguf={q}",
-            "tokens=9,topk=2,experts=5,n=20,k=256,weights=yes,gguf={q}",
-        )
-    ),
-    "tokens=1,topk=1,experts=3,n=4,k=768,weights=no,gguf=1",  # experts without tokens
-    "tokens=4,topk=2,experts=4,n=6,k=256,weights=yes,gguf=0,routing=one",  # all tokens at one expert
-    "tokens=5,topk=2,experts=4,n=7,k=256,weights=no,gguf=0,routing=unsorted",
-    "tokens=5,topk=2,experts=4,n=7,k=256,weights=yes,gguf=5,routing=absent",  # ids of no expert
-)
-
-_MOE_PREFILL: tuple[str, ...] = (
-    *(
-        row.format(q=q, i=i)
-        for q in range(6)
-        for i in ("f16", "bf16")
-        for row in ("tokens=3,topk=2,experts=4,n=33,k=512,weights=no,gguf={q},input={i}",)
-    ),
-    "tokens=9,topk=2,experts=5,n=20,k=256,weights=yes,gguf=0,input=bf16",
-    "tokens=9,topk=2,experts=5,n=20,k=256,weights=yes,gguf=3,input=f16",
-    "tokens=40,topk=1,experts=2,n=33,k=256,weights=no,gguf=1,input=f16,routing=one",  # tails of tiles
-    "tokens=1,topk=1,experts=3,n=1,k=256,weights=no,gguf=5,input=bf16",
-    "tokens=70,topk=1,experts=2,n=70,k=512,weights=yes,gguf=2,input=bf16,routing=one",  # several tiles each way
-)
-
-_MOE_WMMA: tuple[str, ...] = (
-    *(
-        row.format(d=d, p=p)
-        for d in ("f16", "bf16")
-        for p in ("yes", "no")
-        for row in (
-            "tokens=3,topk=2,experts=4,n=40,k=64,weights=no,dtype={d},prefill={p}",
-            "tokens=20,topk=2,experts=3,n=33,k=48,weights=yes,dtype={d},prefill={p}",  # tails of tiles
-            "tokens=1,topk=1,experts=2,n=8,k=16,weights=yes,dtype={d},prefill={p}",
-        )
-    ),
-    "tokens=40,topk=1,experts=5,n=33,k=32,weights=no,dtype=bf16,prefill=yes,routing=one",
-    "tokens=33,topk=2,experts=70,n=16,k=16,weights=no,dtype=bf16,prefill=no",  # S10: more experts than a wave
-    "tokens=70,topk=1,experts=2,n=70,k=144,weights=yes,dtype=f16,prefill=yes,routing=one",  # several tiles each way
-)
-
 GGUF = ("q8_0", "q4_K", "q2_K", "q3_K", "q5_K", "q6_K")
 """Formats by the number that a mixture of experts is given."""
 
@@ -106,7 +59,7 @@ def _rows_of(rows: tuple[str, ...], qtype: str) -> tuple[Row, ...]:
 
 
 def _mmvq_rows(kernel: Kernel) -> tuple[Row, ...]:
-    rows = (*ROWS["mmvq"], _MMVQ_LARGE) if kernel.variant["dtype"] == "f32" else ROWS["mmvq"]
+    rows = (*ROWS["mmvq"], *ROWS["mmvq_large"]) if kernel.variant["dtype"] == "f32" else ROWS["mmvq"]
     return _rows_of(rows, _qtype(kernel))
 
 
@@ -293,7 +246,7 @@ FAMILIES: dict[str, Family] = {
     "mmvq_launcher": Family(_mmvq_rows, _mmvq),
     "mmq_quantize_launcher": Family(lambda _: parsed(ROWS["mmq_quantize"]), _mmq_quantize),
     "mmq_launcher": Family(lambda kernel: _rows_of(ROWS["mmq"], _qtype(kernel)), _mmq),
-    "moe_gemm_gguf_launcher": Family(lambda _: parsed(_MOE_GGUF), _moe_gguf),
-    "moe_gemm_gguf_prefill_launcher": Family(lambda _: parsed(_MOE_PREFILL), _moe_prefill),
-    "moe_gemm_wmma_launcher": Family(lambda _: parsed(_MOE_WMMA), _moe_wmma),
+    "moe_gemm_gguf_launcher": Family(lambda _: parsed(ROWS["moe_gguf"]), _moe_gguf),
+    "moe_gemm_gguf_prefill_launcher": Family(lambda _: parsed(ROWS["moe_prefill"]), _moe_prefill),
+    "moe_gemm_wmma_launcher": Family(lambda _: parsed(ROWS["moe_wmma"]), _moe_wmma),
 }

@@ -98,4 +98,22 @@ def _rows(kernel: Kernel) -> Sequence[Row]:
     return parsed((*ROWS["gemm"], *(ROWS["reduced"] if kernel.variant["dtype"] != "f64" else ())))
 
 
-FAMILIES: dict[str, Family] = {"gemm": Family(_rows, _gemm)}
+def _rand(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
+    fields = Fields(case, ("count", "seed", "mean", "std"))
+    count, seed = fields.number("count", 1, 1, 1 << 24), fields.number("seed", 299792458)
+    if kernel.variant["op"] == "normal":
+        count += count % 2  # as Candle asks for them: cuRAND makes pairs
+    stride = -(-count // 64) * 64 + 64
+    arguments = (
+        poisoned(fields, kernel, "out", 4 * stride),
+        *numbers(kernel, count=count, stride=stride, seed=seed, other=seed + 1),
+        *(fields.scalar(kernel, name, name, default) for name, default in (("mean", "0"), ("std", "1"))),
+    )
+    return call(kernel, arguments)
+
+
+def _random_rows(kernel: Kernel) -> Sequence[Row]:
+    return parsed((*ROWS["rand"], *(ROWS["normal"] if kernel.variant["op"] == "normal" else ())))
+
+
+FAMILIES: dict[str, Family] = {"gemm": Family(_rows, _gemm), "rand": Family(_random_rows, _rand)}

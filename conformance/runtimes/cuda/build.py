@@ -69,10 +69,10 @@ def nvrtc_candidates() -> list[Path]:
     return _candidates("libnvrtc", _PACKAGES)
 
 
-def cublas_candidates() -> list[str]:
-    """Paths of cuBLAS libraries, see ``_candidates``, then names for the linker to look for."""
-    found = _candidates("libcublas", ("nvidia/cu13", "nvidia/cublas"))
-    return [*map(str, found), "libcublas.so.13", "libcublas.so.12"]
+def vendor_candidates(what: str) -> list[str]:
+    """Paths of cuBLAS or cuRAND, see ``_candidates``, then names for the linker to look for."""
+    found = _candidates(f"libcu{what}", ("nvidia/cu13", f"nvidia/cu{what}"))
+    return [*map(str, found), *(f"libcu{what}.so.{release}" for release in (13, 12, 10))]
 
 
 def _candidates(name: str, packages: Sequence[str]) -> list[Path]:

@@ -42,10 +42,10 @@ def _launcher_compiler(arch: str) -> LibraryCompiler | str:
     return compiler_for(arch)
 
 
-def _libraries() -> list[str]:
-    from conformance.runtimes.cuda.build import cublas_candidates
+def _libraries(what: str) -> list[str]:
+    from conformance.runtimes.cuda.build import vendor_candidates
 
-    return cublas_candidates()
+    return vendor_candidates(what)
 
 
 KIND = RuntimeKind(

@@ -6,7 +6,7 @@ from conformance.runtimes.kind import BY_HIPCC, Choice, NoRuntime, Runtime, Runt
 from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
 from conformance.runtimes.rocm.devices import nodes, of_one_architecture, probed, visible
 from conformance.runtimes.rocm.hiprtc import folder_words, missing_header, without_comgr
-from conformance.runtimes.rocm.search import blas_candidates, installations
+from conformance.runtimes.rocm.search import installations, vendor_candidates
 
 
 def _find() -> Choice:
@@ -61,5 +61,5 @@ KIND = RuntimeKind(
     readable_log=without_comgr,
     missing_header=missing_header,
     launchers=BY_HIPCC,
-    libraries=blas_candidates,
+    libraries=vendor_candidates,
 )

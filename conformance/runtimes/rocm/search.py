@@ -17,7 +17,6 @@ from pathlib import Path
 from conformance.toolchains.search import rocm_folders
 
 HIP, RTC, COMGR = "libamdhip64.so", "libhiprtc.so", "libamd_comgr.so"
-BLAS = ("libhipblas.so", "librocblas.so")
 
 _WHEELS = ("_rocm_sdk_core", "_rocm_sdk_devel")
 """Packages of the wheels rocm-sdk-core and rocm-sdk-devel."""
@@ -82,12 +81,12 @@ def _found() -> Iterator[Installation]:
         yield Installation(origin, hip, newest(folder, RTC), _headers(folder))
 
 
-def blas_candidates() -> list[str]:
-    """hipBLAS and rocBLAS of the installation or wheels that are used, then names for the linker to look for."""
-    one = chosen()
+def vendor_candidates(what: str) -> list[str]:
+    """HIP's and ROCm's ``blas`` or ``rand`` that are used, then names for the linker to look for."""
+    one, names = chosen(), (f"libhip{what}.so", f"libroc{what}.so")
     folders = [] if one is None else [one.hip.parent, *one.hip.parents[2].glob("_rocm_sdk_libraries*/lib")]
-    found = [newest(folder, name) for name in BLAS for folder in folders]
-    return [*(str(path) for path in found if path is not None), *BLAS]
+    found = [newest(folder, name) for name in names for folder in folders]
+    return [*(str(path) for path in found if path is not None), *names]
 
 
 def newest(folder: Path, name: str) -> Path | None:
