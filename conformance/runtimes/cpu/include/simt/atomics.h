@@ -92,11 +92,17 @@ SIMT_ATOMIC(unsafeAtomicMin, (simt::one_of<T, float, double>),
   SIMT_INLINE auto name##scope(T *address, simt::NoDeduce<T> value)->decltype(name(address, value)) { \
     return name(address, value);                                                                      \
   }
-#define SIMT_FORMS(scope)                                                                                          \
-  SIMT_FORM(atomicAdd, scope)                                                                                      \
-  SIMT_FORM(atomicSub, scope)                                                                                      \
-  SIMT_FORM(atomicMin, scope) SIMT_FORM(atomicMax, scope) SIMT_FORM(atomicExch, scope) SIMT_FORM(atomicAnd, scope) \
-      SIMT_FORM(atomicOr, scope) SIMT_FORM(atomicXor, scope)
+// clang-format off
+#define SIMT_FORMS(scope)                               \
+  SIMT_FORM(atomicAdd, scope)                           \
+  SIMT_FORM(atomicSub, scope)                           \
+  SIMT_FORM(atomicMin, scope)                           \
+  SIMT_FORM(atomicMax, scope)                           \
+  SIMT_FORM(atomicExch, scope)                          \
+  SIMT_FORM(atomicAnd, scope)                           \
+  SIMT_FORM(atomicOr, scope)                            \
+  SIMT_FORM(atomicXor, scope)
+// clang-format on
 SIMT_FORMS(_system)
 #if defined(SIMT_CUDA)
 SIMT_FORMS(_block)
