@@ -48,11 +48,13 @@ def equivalent(
     return {} if function is None else function(variant, arguments, got)
 
 
-def flaw(module: str, variant: Mapping[str, str], arguments: Mapping[str, Any], got: Mapping[str, Any]) -> Flaw | None:
-    """What is wrong with ``got`` as a whole where its elements are free, as of random numbers; laid out as
-    ``arguments``."""
+def flaw(
+    module: str, variant: Mapping[str, str], arguments: Callable[[], Mapping[str, Any]], got: Mapping[str, Any]
+) -> Flaw | None:
+    """What is wrong with ``got`` as a whole where its elements are free, as of random numbers; laid out as what
+    ``arguments`` gives."""
     function: Callable[..., Flaw | None] | None = getattr(_loaded(module), "flaw", None)
-    return None if function is None else function(variant, arguments, got)
+    return None if function is None else function(variant, arguments(), got)
 
 
 def has_module(module: str) -> bool:

@@ -132,7 +132,7 @@ def _compare(
     if case.must_fault:
         why = f"ended without a fault, but upstream stops this launch: {case.must_fault}"
         return Mismatch(why, 0, "no fault", "a fault", None, Evidence(fault="no fault")), False
-    flaw = reference.flaw(kernel.module, kernel.variant, case.launch.reference_arguments(), buffers)
+    flaw = reference.flaw(kernel.module, kernel.variant, case.launch.reference_arguments, buffers)
     if flaw is not None:
         why = f"{flaw.what}: {flaw.got}; expected: {flaw.expected}"
         return Mismatch(why, 0, flaw.got, flaw.expected, None, Evidence(answers=(flaw.what,))), False
