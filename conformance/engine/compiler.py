@@ -176,8 +176,9 @@ class SecondOpinion:
             return _CompilerVerdict("", unasked="none was found")
         who = f"{toolchain.name}, for {self._target.name}"
         try:
-            code = compile_for(toolchain, source, self._target, self._options).code
-            return _CompilerVerdict(who, frozenset(parse(code, source.label).kernels))
+            compiled = compile_for(toolchain, source, self._target, self._options)
+            # Of a kernel that is defined twice the first is in the code, and the second is broken.
+            return _CompilerVerdict(who, frozenset(parse(compiled.code, source.label).kernels) - set(compiled.broken))
         except CompileFailure as failure:
             return _CompilerVerdict(who, unasked=lacked(toolchain, failure.log))
         except SourceError:

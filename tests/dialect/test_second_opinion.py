@@ -32,6 +32,8 @@ __device__ float negative(float x) { float r; asm("v_sub_f32 %0, 0, %1" : "=v"(r
 UNARY(uneg_f32, float, negative(x))
 UNARY(usqr_f32, float, x *x)
 UNARY(uexp_f32, float, no_such(x))
+UNARY(uabs_f32, float, fabsf(x))
+UNARY(uabs_f32, float, fabsf(x))
 """
 
 QUANTIZE = "launch_mmvq_gguf_quantize_q8_1"
@@ -51,12 +53,12 @@ def test_what_amds_compiler_takes_is_not_the_ports_fault(run: Run, tree: Path) -
         require_hipcc("gfx90a")
     except NoHipcc as missing:
         pytest.skip(f"NOBODY TO ASK: {missing}")
-    said = run(tree, "uneg_f32", "usqr_f32", "uexp_f32", *KEEPS)
+    said = run(tree, "uneg_f32", "usqr_f32", "uexp_f32", "uabs_f32", *KEEPS)
     assert said.rows["uneg_f32"]["status"] == "not_run"
     message = said.rows["uneg_f32"]["message"]
     assert message.startswith("infrastructure: the harness cannot compile this, AMD's compiler does (")
     assert "port/unary.hip:3:" in message
-    assert said.statuses() == {"usqr_f32": "pass", "uexp_f32": "compile_error"}
+    assert said.statuses() == {"usqr_f32": "pass", "uexp_f32": "compile_error", "uabs_f32": "compile_error"}
     assert said.rows["uexp_f32"]["source"] == "port/unary.hip:19"
     assert said.rows["uexp_f32"]["message"].startswith("port/unary.hip:19:")
     assert "no_such" in said.rows["uexp_f32"]["message"]
