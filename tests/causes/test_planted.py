@@ -19,6 +19,8 @@ from conformance.spec.load import load_specs
 from tests.isa_runtime.planted import CAUSES as MACHINE_CODE
 from tests.launchers.test_host_code import ADVISED as HOST_CODE
 from tests.launchers.test_launchers import ADVISED as LAUNCHERS
+from tests.libraries.test_gemm import CAUSES as PRODUCTS
+from tests.libraries.test_rand import CAUSES as RANDOM
 
 PLANTED = Path(__file__).with_name("planted.hip")
 
@@ -146,6 +148,10 @@ ASKED = {
 ELSEWHERE = {
     **dict.fromkeys([*LAUNCHERS.values(), *HOST_CODE.values()], "tests/launchers follows the advice"),
     **dict.fromkeys(MACHINE_CODE, "tests/isa_runtime/test_planted.py follows the advice, in AMD's machine code"),
+    **dict.fromkeys(
+        [cause for cause, _ in (*PRODUCTS.values(), *RANDOM.values())],
+        "tests/libraries has libraries with the mistake and without",
+    ),
     "outside-scratch": "tests/rocm_runtime/test_launchers.py follows the advice, on a device without guard pages",
 }
 """Causes that no kernel of this file has, with the reason."""
