@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ from conformance.report.causes import find_causes
 from conformance.runtimes.hip.matrix_products import VARIABLE, open_products
 from conformance.runtimes.hip.vendor_library import NoLibrary
 from conformance.spec.load import load_specs
-from conformance.toolchains.host import find_toolchain
 from tests.commands import answer
+from tests.libraries.stand_ins import compiled
 
 SOURCE = Path(__file__).with_name("stand_in.cpp")
 SPECS = load_specs()
@@ -29,12 +28,8 @@ DTYPES = ("bf16", "f16", "f32", "f64")
 @pytest.fixture(scope="session")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Stand-ins for the libraries, by name."""
-    folder, compiler = tmp_path_factory.mktemp("libraries"), find_toolchain(links_standard_library=True).compiler
-    found = {"cuBLAS": "libcublas.so.12", "hipBLAS": "libhipblas.so.3.0.1", "rocBLAS": "librocblas.so.4.2.60202"}
-    for name, file in found.items():
-        words = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", f"-D{name.upper()}"]
-        subprocess.run([*compiler, *words, str(SOURCE), "-o", str(folder / file)], check=True)
-    return {name: folder / file for name, file in found.items()}
+    files = {"cuBLAS": "libcublas.so.12", "hipBLAS": "libhipblas.so.3.0.1", "rocBLAS": "librocblas.so.4.2.60202"}
+    return compiled(SOURCE, tmp_path_factory.mktemp("libraries"), files)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from conformance.report.causes import find_causes
 from conformance.runtimes.hip.random_numbers import VARIABLE, open_generators
 from conformance.runtimes.hip.vendor_library import NoLibrary
 from conformance.spec.load import load_specs
-from conformance.toolchains.host import find_toolchain
 from tests.commands import answer
+from tests.libraries.stand_ins import compiled
 
 SOURCE = Path(__file__).with_name("random_stand_in.cpp")
 SPECS = load_specs()
@@ -24,12 +23,8 @@ NAMES = tuple(f"rand_{op}_{dtype}" for op in ("normal", "uniform") for dtype in 
 @pytest.fixture(scope="session")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Stand-ins for the libraries, by name."""
-    folder, compiler = tmp_path_factory.mktemp("libraries"), find_toolchain(links_standard_library=True).compiler
-    found = {"cuRAND": "libcurand.so.10", "hipRAND": "libhiprand.so.1.1", "rocRAND": "librocrand.so.1.1"}
-    for name, file in found.items():
-        words = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", f"-D{name.upper()}"]
-        subprocess.run([*compiler, *words, str(SOURCE), "-o", str(folder / file)], check=True)
-    return {name: folder / file for name, file in found.items()}
+    files = {"cuRAND": "libcurand.so.10", "hipRAND": "libhiprand.so.1.1", "rocRAND": "librocrand.so.1.1"}
+    return compiled(SOURCE, tmp_path_factory.mktemp("libraries"), files)
 
 
 @pytest.fixture
