@@ -35,9 +35,14 @@ def installed() -> bool:
     return _DATA.is_dir()
 
 
+def source_tree() -> Path | None:
+    """The root of the checkout or unpacked archive that this package is part of; ``None`` for an installation."""
+    return ROOT if (ROOT / "pyproject.toml").is_file() and not installed() else None
+
+
 def checkout() -> Path | None:
-    """The root of the git checkout that this package is part of; ``None`` for an installation and a bare copy."""
-    return ROOT if (ROOT / ".git").exists() and (ROOT / "pyproject.toml").is_file() and not installed() else None
+    """``source_tree`` where that is a git checkout."""
+    return source_tree() if (ROOT / ".git").exists() else None
 
 
 def version() -> str:

@@ -30,7 +30,7 @@ from conformance.engine.messages import Ready, RunCases, Setup, from_map
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Result
-from conformance.files import checkout
+from conformance.files import source_tree
 from conformance.outcome import Outcome
 from conformance.port.config import OPTIONS_FILE, Config, config_in
 from conformance.port.definitions.source_text import SourceError
@@ -86,7 +86,7 @@ def _port_of(config: pytest.Config) -> _Port:
     options, here = vars(config.option), config.invocation_params.dir
     settings, gate = Settings.of(options, PREFIX), Gate.of(options, PREFIX)
     places = [(here / arg.split("::")[0]).resolve() for arg in config.args]
-    own = config.rootpath.resolve() == checkout() or any(place.is_relative_to(SPEC_FOLDER) for place in places)
+    own = config.rootpath.resolve() == source_tree() or any(place.is_relative_to(SPEC_FOLDER) for place in places)
     given = settings.kernels is not None or settings.config is not None
     try:
         if given or own:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.files import checkout
+from conformance.files import source_tree
 from conformance.settings import OPTIONS, PREFIX
 
 
@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     given = any(value is not None for name, value in vars(config.option).items() if name.startswith(PREFIX))
-    if given or config.rootpath.resolve() == checkout() or _declared(config):
+    if given or config.rootpath.resolve() == source_tree() or _declared(config):
         from conformance.pytest_items import Parity
 
         config.pluginmanager.register(Parity(config), "candle-parity-items")

@@ -21,9 +21,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 CLANG = ["-fexcess-precision=16", "-fno-strict-float-cast-overflow", "-fdeclspec"]
 # Each is a way in which the same headers are compiled: another compiler, or a processor without half conversions.
 VARIANTS: dict[str, list[str]] = {
-    "clang": ["clang++", "-march=native", "-mno-avx512bf16", "-mno-avxneconvert", *CLANG],
+    "clang": ["clang++", "-march=native", "-mno-avx512fp16", "-mno-avx512bf16", "-mno-avxneconvert", *CLANG],
     "clang-portable": ["clang++", "-march=x86-64", *CLANG],
-    "gcc": ["g++", "-march=native", "-Wno-attributes"],
+    "gcc": ["g++", "-march=native", "-mno-avx512fp16", "-Wno-attributes"],
 }
 
 

@@ -161,3 +161,11 @@ def test_an_included_standard_library_does_not_clash(hiprtc: Hiprtc) -> None:
     compiled = hiprtc.compile(source)
     assert compiled.result == SUCCESS, compiled.log
     assert set(compiled.kernels) == {"k"}
+
+
+def test_half_floats_are_computed_alike_on_every_processor(hiprtc: Hiprtc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By AVX512-FP16 a product and a sum would be fused, which they are not elsewhere."""
+    monkeypatch.setenv("HIPCPU_CXXFLAGS", "-march=sapphirerapids")
+    source = '#ifdef __AVX512FP16__\n#error half floats\n#endif\nextern "C" __global__ void one() {}\n'
+    compiled = hiprtc.compile(source)
+    assert compiled.result == SUCCESS, compiled.log

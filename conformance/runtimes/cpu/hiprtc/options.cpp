@@ -251,7 +251,9 @@ Words preprocess_flags(const Toolchain &toolchain, const Options &options) {
   // -march and -O are here because kernels may ask for __AVX2__ or __OPTIMIZE__.
   Words flags = {"-std=" + options.standard, "-march=native", "-O2"};
   if (!compiles_launchers(options)) flags.insert(flags.end(), {"-fno-exceptions", "-fno-rtti"});
-  // These instructions flush subnormal floats to zero when they convert to bfloat16.
+  // By these instructions a _Float16 product and sum would be fused, and NaN not become 0.
+  flags.push_back("-mno-avx512fp16");
+  // These flush subnormal floats to zero when they convert to bfloat16.
   if (toolchain.clang) flags.insert(flags.end(), {"-mno-avx512bf16", "-mno-avxneconvert", "-fdeclspec"});
   // zig defines NDEBUG with -O2; HIP's compilers keep a kernel's asserts.
   if (toolchain.zig) flags.insert(flags.end(), {"-fno-sanitize=undefined", "-UNDEBUG"});
