@@ -160,7 +160,7 @@ class Judge:
             self._library.refused.clear()
             fresh = self._executors.touch()
             try:
-                outcome = self._attempt(kernel, cases)
+                outcome = self._attempt(kernel, cases, fresh)
             except InfrastructureError:  # unless a kernel before this one has taken all memory
                 if fresh:
                     raise
@@ -203,7 +203,9 @@ class Judge:
             return outcome.poisoned or bool(self._library.refused)
         return bool(outcome.launches) or broke
 
-    def _attempt(self, kernel: Kernel, cases: Sequence[Case] | None) -> Outcome:
+    def _attempt(self, kernel: Kernel, cases: Sequence[Case] | None, fresh: bool) -> Outcome:
+        """The outcome in the current executor; where that is not ``fresh`` and a failure counts for nothing, up to the
+        first."""
         setup, mode = self._setup, self._mode
         found = self._loader(kernel).find(kernel)
         if found.refused is not None and runtime_kind(setup.runtime).code != "amd":
@@ -225,7 +227,10 @@ class Judge:
         made = with_wave(made, self._executors.ready.wave) if kernel.is_launcher else made
         made = with_geometry(made, mode.tree.declared, kernel.name, self._executors.ready.wave)
         ahead, handler = launching.ahead(made), mode.handler(kernel)
-        outcome = run_cases(kernel, ahead, launching.answers, handler, setup.command, self._progress.begin)
+        to_the_first = survives and not fresh
+        outcome = run_cases(
+            kernel, ahead, launching.answers, handler, setup.command, self._progress.begin, to_the_first
+        )
         if not outcome.poisoned:
             executor.drain()
         return outcome.model_copy(update={"source": found.source, "leak": launching.leak})

@@ -143,8 +143,10 @@ def run_cases(
     handler: AnswerHandler,
     command: str,
     begin: Callable[[str], None],
+    to_the_first: bool = False,
 ) -> Outcome:
-    """The outcome of ``kernel`` over ``cases``, each answer handed to ``handler``.
+    """The outcome of ``kernel`` over ``cases``, each answer handed to ``handler``; ``to_the_first`` failure of a
+    launch.
 
     A fault or time-out costs its case; after two time-outs (after one fault or time-out, where the device's context
     does not survive it) the kernel's remaining cases are not run. A launch that the runtime cannot make leaves a kernel
@@ -176,6 +178,8 @@ def run_cases(
             counts.message = str(error)
             break
         counts.note(case.case, failure)
+        if to_the_first and counts.failed and counts.launches:
+            break
         counts.poisoned = bool(counts.faults) and not answers.survives_faults
         if counts.poisoned or counts.faults.count("timeout") >= TIMEOUTS_BEFORE_GIVING_UP:
             counts.message = f"given up after {_counted(counts.faults)}"
