@@ -181,10 +181,13 @@ def _convolved(
     x, k = kind.load(x), kind.load(k)
     total = np.zeros((x.shape[0], k.shape[0], *size), kind.carrier)
     for to, source, weight in _taps(columns, rows):
-        taken, weights, part = x[source], k[weight], total[to]
+        taken, weights, sums = x[source], k[weight], np.ascontiguousarray(total[to])
+        a, b = np.empty_like(sums), np.empty_like(sums)
+        part = sums.reshape(-1)
         for c in range(x.shape[1]):
-            part = kind.fma(taken[:, None, c], weights[None, :, c, None, None], part)
-        total[to] = part
+            a[...], b[...] = taken[:, None, c], weights[None, :, c, None, None]
+            part = kind.fma(a.reshape(-1), b.reshape(-1), part)
+        total[to] = part.reshape(sums.shape)
     return total
 
 

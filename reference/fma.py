@@ -33,7 +33,6 @@ def fma_f64(a: F64, b: F64, c: F64) -> F64:
     boundary; the rest (about one in a thousand) go through error-free transforms. ``np.longdouble`` must have a wider
     exponent than float64 (x86-64 and AArch64 Linux), or intermediates near float64's limits overflow.
     """
-    a, b, c = np.broadcast_arrays(a, b, c)
     product = a.astype(LONG) * b.astype(LONG)
     total = product + c
     bound = (np.abs(product) + np.abs(total)) * _SLACK
@@ -41,7 +40,7 @@ def fma_f64(a: F64, b: F64, c: F64) -> F64:
     ambiguous = (total - bound).astype(np.float64) != (total + bound).astype(np.float64)
     hard = np.isfinite(total) & (ambiguous | ((total == 0) & (bound != 0)))
     if hard.any():
-        result[hard] = _exact(a[hard].astype(LONG), b[hard].astype(LONG), c[hard].astype(LONG))
+        result[hard] = _exact(*(part[hard].astype(LONG) for part in np.broadcast_arrays(a, b, c)))
     return result
 
 

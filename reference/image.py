@@ -42,8 +42,8 @@ def written(dst: Array, value: Array) -> dict[str, Expected]:
 
 @dataclass(frozen=True)
 class Sum:
-    """How products of a type are added up: in ``carrier``, with ``fma(a, b, c)`` giving ``a * b + c``, broadcast;
-    ``store`` makes the type of it."""
+    """How products of a type are added up: in ``carrier``, with ``fma(a, b, c)`` giving ``a * b + c`` of arrays
+    of one dimension; ``store`` makes the type of it."""
 
     carrier: np.dtype[Any]
     store: Callable[[Array], Array]
@@ -51,14 +51,6 @@ class Sum:
 
     def load(self, x: Array) -> Array:
         return x.astype(self.carrier)
-
-
-def _flat(fma: Callable[[Any, Any, Any], Array]) -> Callable[[Array, Array, Array], Array]:
-    def broadcast(a: Array, b: Array, c: Array) -> Array:
-        parts = np.broadcast_arrays(a, b, c)
-        return fma(*(np.ascontiguousarray(part).reshape(-1) for part in parts)).reshape(parts[0].shape)
-
-    return broadcast
 
 
 def _wrapping(a: Array, b: Array, c: Array) -> Array:
@@ -72,7 +64,7 @@ def _sum(row: DType) -> Sum:
     wide = row.size == 8
     # From float32 numpy and ml_dtypes round to 16 bits once.
     store = ARITHMETIC[row.name].store if row.format.computes == "f32" else lambda x: x.astype(row.numpy)
-    return Sum(np.dtype(np.float64 if wide else np.float32), store, _flat(fma_f64 if wide else fma_f32))
+    return Sum(np.dtype(np.float64 if wide else np.float32), store, fma_f64 if wide else fma_f32)
 
 
 SUMS: dict[str, Sum] = {name: _sum(dtype(name)) for name in COLUMNS}
