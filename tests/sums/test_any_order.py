@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from conformance.cli.main import main
 
 FOLDER = Path(__file__).parent / "kernels"
 HEADERS = Path(__file__).parents[2] / "kernels" / "include"
+FILES = tuple(file.stem for file in FOLDER.glob("*.hip"))
 SALTS = int(os.environ.get("CANDLE_PARITY_SALTS", "1"))
 
 HALVES = "usilu_*f16 usigmoid_*f16 ugelu_*f16 uelu_*f16"
@@ -127,6 +129,15 @@ def judged(rewrite: Rewrite, folder: Path, salt: str) -> dict[str, str]:
 
 def name_of(rewrite: Rewrite) -> str:
     return f"{rewrite.file}, {rewrite.what}"
+
+
+def test_every_file_has_right_and_wrong_rows_of_macros_that_it_reads() -> None:
+    assert {row.file for row in (*RIGHT, *MORE_ACCURATE)} == {row.file for row in WRONG} == set(FILES)
+    shared = (FOLDER / "any_order.h").read_text()
+    for row in (*RIGHT, *MORE_ACCURATE, *WRONG):
+        macros = [definition.partition("=")[0] for definition in row.defined.split()]
+        text = shared + (FOLDER / f"{row.file}.hip").read_text()
+        assert [macro for macro in macros if not re.search(rf"\b{macro}\b", text)] == [], name_of(row)
 
 
 @pytest.mark.parametrize("rewrite", RIGHT + MORE_ACCURATE, ids=name_of)
