@@ -1,6 +1,7 @@
 # make parity   environment, install, build, run the whole matrix, print the parity table, write .parity/
 # make view     the same, and opens .parity/parity.html in the browser
 # make doctor   what this machine has for running kernels, and whether it can
+# make quick    before a commit: the cheapest tests of each folder and of the house, under a minute on two cores
 # make test     the project's own tests
 # make rocm-libraries  AMD's own HIP libraries without a GPU: every file of kernels/ for five targets and two releases
 # make harm     kernels that do harm, and killed processes: the tests that take long
@@ -28,7 +29,7 @@ WANTS_ZIG := import sys; from conformance.toolchains.host import wants_zig; sys.
 PIP = $$($(BIN)/python -m pip --version >/dev/null 2>&1 && echo $(BIN)/python -m pip || \
   echo $(PYTHON) -m pip --python $(BIN)/python) install --quiet --disable-pip-version-check
 
-.PHONY: parity view doctor reports ports board test rocm-libraries harm speed lint clean
+.PHONY: parity view doctor reports ports board quick test rocm-libraries harm speed lint clean
 
 parity: $(INSTALLED)
 	$(BIN)/candle-parity run --json $(STORE)/parity.$(JSON)
@@ -67,6 +68,9 @@ board: $(INSTALLED)
 
 doctor: $(INSTALLED)
 	@$(BIN)/candle-parity doctor
+
+quick: $(DEVELOPED)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m quick tests --ignore tests/harm
 
 test: $(DEVELOPED)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests --ignore tests/harm
