@@ -24,7 +24,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_suffix(".json")
 MODULE = 2.0
-BUDGETS = defaultdict(lambda: 1.8, house=10.0)
+BUDGETS = defaultdict(lambda: 0.8, house=5.0, launchers=1.8)
 """Seconds of each folder's quick tests, of which the cheapest come first."""
 FOR_AMD = re.compile(r"toolchains\.(amd|targets)|\btoolchain\b|amd_cache|hipcc|--arch|\"(isa|build|amd)\"|amdgcn|gfx\d")
 """What tests name that have something compiled for AMD targets, which no quick test has."""
