@@ -1,0 +1,164 @@
+"""All trials of a catalogue, in processes, and their table."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.selftest.catalogue import Source, bug_classes, known_of
+from tests.selftest.schemata import Mutant
+from tests.selftest.trial import Result, run_trial
+
+CHUNK = 80
+"""Mutants in one compilation."""
+
+CAP = 400
+"""Cases of the first trial that a mutant survives before it goes to the others."""
+
+MOST = 1500
+
+
+@dataclass(frozen=True)
+class Job:
+    source: Source
+    wave: int
+    mutants: dict[int, Mutant]
+    cap: int | None
+
+    def run(self) -> Result:
+        source = self.source
+        started = time.monotonic()
+        try:
+            result = run_trial(source.root, source.stem, self.mutants, source.kernels, self.wave, self.cap)
+        except Exception as error:
+            result = Result(broken=[f"{source.name}: {type(error).__name__}: {error}"])
+        result.running = time.monotonic() - started
+        return result
+
+
+def jobs(rows: Iterable[tuple[Source, int, Mutant]], wave: int | None, cap: int | None, chunk: int) -> Iterator[Job]:
+    groups: dict[Source, dict[int, Mutant]] = defaultdict(dict)
+    for source, number, mutant in rows:
+        groups[source][number] = mutant
+    for source, mutants in groups.items():
+        numbers = sorted(mutants)
+        parts = -(-len(numbers) // chunk)
+        own = 32 if source.tree == "candle" else 64
+        for part in range(parts):
+            yield Job(source, wave or own, {number: mutants[number] for number in numbers[part::parts]}, cap)
+
+
+class Run:
+    """All trials of a catalogue."""
+
+    def __init__(
+        self, mutants: Sequence[tuple[Source, Mutant]], workers: int, every: Sequence[Source], file: Path | None = None
+    ) -> None:
+        self.homes = {number: source for number, (source, _) in enumerate(mutants, 1)}
+        self.mutants = {number: mutant for number, (_, mutant) in enumerate(mutants, 1)}
+        self.every, self.workers, self.file = every, workers, file
+        self.state: dict[int, dict[str, Any]] = {}
+        self.broken: list[str] = []
+        for number, mutant in self.mutants.items():
+            row = known_of(mutant)
+            if row is not None:
+                self.state[number] = {"is": row.kind, "why": row.why}
+
+    def first(self) -> None:
+        """One trial of each mutant, in the source that it was made for."""
+        first = [(self.homes[n], n, m) for n, m in self.mutants.items() if n not in self.state]
+        self._round(jobs(first, None, CAP, CHUNK), "first")
+
+    def run(self) -> None:
+        """Every trial: a mutant that lives goes on to all cases, and to the other sources that have it."""
+        self.first()
+        self._elsewhere("modules that come to it", ("not reached",), CAP)
+        self._again("all cases", None, ("ours", "candle"))
+        self._elsewhere("other modules", ("survived", "robustness"), CAP)
+
+    def _again(self, what: str, wave: int | None, trees: Sequence[str]) -> None:
+        left = [n for n in self._left("survived", "robustness") if self.homes[n].tree in trees]
+        self._round(jobs(((self.homes[n], n, self.mutants[n]) for n in left), wave, MOST, CHUNK), what)
+
+    def _elsewhere(self, what: str, kinds: Sequence[str], cap: int) -> None:
+        others = [
+            (source, n, self.mutants[n])
+            for n in self._left(*kinds)
+            for source in self.every
+            if source.tree == self.mutants[n].tree and self.mutants[n].file in source.files and source != self.homes[n]
+        ]
+        self._round(jobs(others, None, cap, 3 * CHUNK), what)
+
+    def write(self, file: Path) -> None:
+        """What became of each mutant, so far."""
+        rows = [
+            {"id": m.id, "unit": m.unit, "home": self.homes[n].name, **self.state.get(n, {"is": "not reached"})}
+            for n, m in self.mutants.items()
+        ]
+        file.write_text(json.dumps({"mutants": rows, "broken": self.broken}, indent=0))
+
+    def _left(self, *kinds: str) -> list[int]:
+        return [n for n in self.mutants if self.state.get(n, {}).get("is", "not reached") in kinds]
+
+    def _round(self, every: Iterable[Job], what: str) -> None:
+        every = sorted(every, key=lambda job: -len(job.mutants) * len(job.source.kernels))
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.workers, context) as pool:
+            waiting = {pool.submit(job.run): job for job in every}
+            for done in as_completed(waiting):
+                job, result = waiting[done], done.result()
+                self._take(job, result)
+                if self.file is not None:
+                    self.write(self.file)
+                counts = f"{len(result.killed)} of {len(job.mutants)} killed"
+                print(
+                    f"{what}: {job.source.name}, waves of {job.wave}: {counts}, {result.running:.0f} s", file=sys.stderr
+                )
+
+    def _take(self, job: Job, result: Result) -> None:
+        self.broken += result.broken
+        for number in job.mutants:
+            before = self.state.get(number)
+            if before is not None and before["is"] == "killed":
+                continue
+            if number in result.killed and (
+                before is None or not result.killed[number][2] or before["is"] != "robustness"
+            ):
+                case, why, robustness = result.killed[number]
+                kind = "robustness" if robustness else "killed"
+                self.state[number] = {"is": kind, "case": case, "why": why, "wave": job.wave}
+            elif before is not None and before["is"] == "robustness":
+                continue
+            elif number in result.not_viable:
+                if before is None:
+                    self.state[number] = {"is": "not viable", "why": result.not_viable[number]}
+            else:
+                cases = result.reached.get(number, 0) + (before or {}).get("cases", 0)
+                self.state[number] = {"is": "survived" if cases else "not reached", "cases": cases}
+
+
+def group_of(mutant: Mutant) -> str:
+    """The operator in the table."""
+    return "a bug class" if mutant.operator in bug_classes() else mutant.operator
+
+
+def table(run: Run, key: Any) -> list[str]:
+    kinds = ("killed", "robustness", "survived", "not reached", "equivalent", "elsewhere", "not viable")
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for number, mutant in run.mutants.items():
+        counts[key(number, mutant)][run.state.get(number, {"is": "not reached"})["is"]] += 1
+    counts["all"] = sum(counts.values(), Counter())
+    lines = [f"{'':28}{''.join(f'{kind:>13}' for kind in kinds)}      rate"]
+    for name, row in counts.items():
+        tried = row["killed"] + row["survived"] + row["not reached"]
+        rate = f"{100 * row['killed'] / tried:8.1f}%" if tried else ""
+        lines.append(f"{name:28}{''.join(f'{row[kind]:13}' for kind in kinds)} {rate}")
+    return lines

@@ -1,0 +1,183 @@
+"""A tree on the cpu runtime, its executor in the hands of this process: as a judge has it, and able to start afresh."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from conformance.cases.launch import Argument, Buffer, Launch, Scalar, Stream
+from conformance.engine.executor_client import Launching
+from conformance.engine.executor_host import ExecutorState, Host
+from conformance.engine.ipc import Channel
+from conformance.engine.messages import ORDERS, Setup
+from conformance.engine.remote_executor import Executor, Function, Lost
+from conformance.outcome import Failure
+from conformance.port.compiling.in_child import compile_in_child
+from conformance.port.compiling.target import Limits, Target
+from conformance.port.options import BuildOptions
+from conformance.port.sources import KernelSource
+from conformance.processes import InfrastructureError, Supervisor
+from conformance.runtimes import choose, runtime_kind
+from conformance.runtimes.hip.errors import CompileError
+from conformance.spec.kernel import Kernel
+from conformance.toolchains.targets import wave_macros
+from conformance.verdict.judge import Judging
+from conformance.verdict.loop import run_cases
+from conformance.verdict.trials import TrialCase
+from tests.selftest.schemata import Mutant, number_at
+
+PATIENCE = 4.0
+"""Seconds for a launch: a case takes milliseconds."""
+
+_PLACE = re.compile(r"^(\S+?):(\d+):\d+: (error|note|fatal error)", re.M)
+
+
+class Port:
+    """Kernels, or with ``launchers`` the launchers, of one source."""
+
+    def __init__(self, wave: int, options: BuildOptions = BuildOptions(), orders: tuple[str, ...] = ORDERS) -> None:  # noqa: B008
+        os.environ["HIPCPU_CXXFLAGS"] = "-ferror-limit=0 -w"
+        self._supervisor = Supervisor()
+        self._setup = Setup(runtime="cpu", wave=wave, orders=orders, choice=choose("cpu"))
+        self._host = Host(self._supervisor, self._setup, [])
+        self._options, self.orders, self.wave = options, orders, wave
+        self._state: ExecutorState | None = None
+        self._code: tuple[bytes, str, bool] = (b"", "", False)
+        self.used = True
+        self.count = 0
+
+    def close(self) -> None:
+        self._host.close()
+        self._supervisor.close()
+
+    def compile(self, path: Path, root: Path, launchers: bool) -> list[tuple[str, list[tuple[str, int]]]]:
+        """The errors in ``path``, each with its places; without any it is the code from now on."""
+        state = self._start()
+        assert state.ready is not None
+        target = Target("cpu", self.wave, state.ready.arch, state.ready.identity)
+        build = runtime_kind("cpu").launchers if launchers else None
+        words = () if build is None else build.words
+        source = KernelSource(path, root)
+        options = replace(self._options, defines=(*wave_macros(self.wave), *self._options.defines))
+        flags = [*options.compiler_flags((path.parent,), (root,)), *words, *target.words()]
+        try:  # not through the cache, whose keys have the paths, and never a part of the source
+            code = compile_in_child(source.text(), source.label, flags, target, self._supervisor, Limits(1500.0))
+        except CompileError as error:
+            return _errors(error.log)
+        self._code = (code, source.label, launchers)
+        self.renew()
+        return []
+
+    def renew(self) -> None:
+        """A fresh executor with the code loaded."""
+        state = self._start()
+        code, label, self._launchers = self._code
+        self._module, _ = self._executor.load(code, label, self._launchers)
+        self._functions: dict[str, Function | None] = {}
+        self.used = False
+        assert state.ready is not None
+
+    def _start(self) -> ExecutorState:
+        if self._state is not None:
+            self._executor.close()
+            self._host.stop(self._state)
+        state = self._state = self._host.start([0])
+        assert state.ready is not None
+        self._executor = Executor(Channel.adopt(state.links.pop(0)), state.page, state.ready.pad, PATIENCE)
+        return state
+
+    def function(self, name: str) -> Function | None:
+        if name not in self._functions:
+            self._functions[name] = self._executor.function(self._module, name, self._launchers)
+        return self._functions[name]
+
+    def choose(self, number: int) -> None:
+        """Have mutant ``number`` run from now on; 0 is none."""
+        self._call("selftest_select", (Scalar("n", "i32", np.int32(number)),), ("i32",))
+
+    def hits(self) -> set[int]:
+        """The mutants that the launches since the last choice came to."""
+        out = Buffer("out", "u8", "out", np.zeros(self.count + 1, np.uint8))
+        return set(
+            np.flatnonzero(
+                self._call("selftest_hits", (out, Stream("stream"))[: 1 + self._launchers], ("*", "*"))["out"]
+            ).tolist()
+        )
+
+    def _call(self, name: str, args: tuple[Argument, ...], types: tuple[str, ...]) -> dict[str, np.ndarray]:
+        launchers = self._launchers
+        function = self.function(f"{name}_host" if launchers else name)
+        assert function is not None, name
+        launch = Launch(name, (1, 1, 1), (1, 1, 1), 0, args, types if launchers else ())
+        submitted = self._executor.submit(function, launch, ("forward",))
+        return self._executor.result(submitted, "forward")[0]
+
+    def judge(self, kernel: Kernel, case: TrialCase, launch: Launch | None = None) -> Failure | None:
+        """What is wrong with ``case`` of ``kernel``, or with what another ``launch`` leaves in its place; the executor
+        is another one afterwards where it was lost."""
+        self.used = True
+        function = self.function(kernel.name)
+        if function is None:
+            return Failure(case.id, "missing")
+        launching = Launching(self._executor, function, self.orders, False, True)
+        launched = case if launch is None else replace(case, launch=launch)
+        answers = replace(launching.answers, get=lambda _, order: launching.answers.get(launched, order))
+        try:
+            cases = (case for _ in launching.ahead([launched]))
+            outcome = run_cases(kernel, cases, answers, Judging(kernel), "", lambda _: None)
+            self._executor.drain()
+        except Lost as lost:
+            self.renew()
+            return Failure(case.id, f"{lost.kind}: {lost}")
+        except InfrastructureError as error:
+            self.renew()
+            return Failure(case.id, str(error))
+        if outcome.failed:
+            return outcome.failures[0]
+        return None
+
+
+def _errors(log: str) -> list[tuple[str, list[tuple[str, int]]]]:
+    """Each error of a compiler with its places, from where it is to what led there."""
+    found: list[tuple[str, list[tuple[str, int]]]] = []
+    for place in _PLACE.finditer(log):
+        if place[3] != "note":
+            line_end = log.find("\n", place.start())
+            found.append((log[place.start() : line_end], []))
+        if found:
+            found[-1][1].append((place[1], int(place[2])))
+    return found or [(log[-2000:], [])]
+
+
+def not_viable(
+    errors: Sequence[tuple[str, list[tuple[str, int]]]], root: Path, label: Path, mutants: Mapping[int, Mutant]
+) -> dict[int, str]:
+    """The mutants that do not compile, with the error: those at its places, else every variable for another in the
+    files that lead to it, else every mutant of these. Raises ``AssertionError`` for an error that is no mutant's."""
+    lines: dict[str, list[str]] = {}
+    found: dict[int, str] = {}
+    reached: dict[str, str] = {}
+    for why, places in errors:
+        for file, line in places:
+            path = next((one for one in (Path(file), root / file, root.parent / file) if one.is_file()), label)
+            if path.is_relative_to(root):
+                name = path.relative_to(root).as_posix()
+                reached[name] = why
+                number = number_at(lines.setdefault(name, path.read_text().split("\n")), line)
+                if number is not None:
+                    found.setdefault(number, why)
+                    break
+    for operators in (("variable",), None):
+        if not found:
+            found = {
+                number: reached[mutant.file]
+                for number, mutant in mutants.items()
+                if mutant.file in reached and (operators is None or mutant.operator in operators)
+            }
+    assert found, f"an error that is no mutant's: {errors[:3]}"
+    return found
