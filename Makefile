@@ -5,6 +5,8 @@
 # make test     the project's own tests
 # make rocm-libraries  AMD's own HIP libraries without a GPU: every file of kernels/ for five targets and two releases
 # make harm     kernels that do harm, and killed processes: the tests that take long
+# make selftest  the harness on trial: mutants of kernels, launches, outputs, reference and specs; with CANDLE=checkout of
+#               Candle's own kernels too
 # make reports  the committed reports/: parity, what compiles for AMD targets, and with CANDLE=checkout what its Rust
 #               side asks for; after every change of kernels/ or specs/, which tests/house looks at
 # make board    reports/board.html from the records of reports/; with CHECKOUTS=DIR `make ports` makes those of the ports
@@ -29,7 +31,7 @@ WANTS_ZIG := import sys; from conformance.toolchains.host import wants_zig; sys.
 PIP = $$($(BIN)/python -m pip --version >/dev/null 2>&1 && echo $(BIN)/python -m pip || \
   echo $(PYTHON) -m pip --python $(BIN)/python) install --quiet --disable-pip-version-check
 
-.PHONY: parity view doctor reports ports board quick test rocm-libraries harm speed lint clean
+.PHONY: parity view doctor reports ports board quick test rocm-libraries harm selftest speed lint clean
 
 parity: $(INSTALLED)
 	$(BIN)/candle-parity run --json $(STORE)/parity.$(JSON)
@@ -81,6 +83,9 @@ rocm-libraries: $(DEVELOPED)
 
 harm: $(DEVELOPED)
 	CANDLE_PARITY_HARM=full $(BIN)/python -m pytest -q tests/harm
+
+selftest: $(DEVELOPED)
+	$(BIN)/python -W ignore -m tests.selftest -j $$(nproc) $(if $(CANDLE),--candle $(CANDLE)) --json $(OUT)/selftest.json
 
 speed: $(INSTALLED)
 	$(BIN)/python tests/speed

@@ -21,8 +21,7 @@ from tests.sums.test_any_order import HEADERS, MORE_ACCURATE, RIGHT
 
 ROOT = REFERENCE.parent
 NOT_MENDED = ("not recognised", "empty-maximum")
-"""Of tests/causes: what has no advice; and an argmax that is not the lowest index, which the file declares, in other data
-than the test's."""
+"""Of tests/causes: what has no advice, and an argmax that is not the lowest index, as the file declares it."""
 
 
 @dataclass(frozen=True)
