@@ -15,7 +15,6 @@ from tests.selftest.alone import tried
 from tests.selftest.campaign import Run, group_of, table
 from tests.selftest.catalogue import Source, alone, is_equivalent_launch, of_bug_classes, sampled, sources
 from tests.selftest.given import try_outputs
-from tests.selftest.judges import try_reference, try_specs
 from tests.selftest.trial import run_launches
 from tests.selftest.variants import candles, try_variants, variants
 
@@ -29,14 +28,10 @@ def _others(arguments: argparse.Namespace, every: Sequence[Source]) -> None:
         launches = [pool.submit(run_launches, *row) for row in given if "candle" not in str(row[0])]
         edits = {row: pool.submit(tried, row) for row in alone()}
         outputs = pool.submit(try_outputs)
-        reference = pool.submit(try_reference, arguments.count // 60, arguments.seed)
-        specs = pool.submit(try_specs, arguments.count // 30, arguments.seed)
         found: dict[str, dict[str, Any]] = {
             "launches": {key: value for one in launches for key, value in one.result().items()},
             "compiled alone": {f"{row.bug_class}: {row.file}: {row.old}": one.result() for row, one in edits.items()},
             "outputs": outputs.result(),
-            "the reference, by recorded answers": reference.result(),
-            "specs, by recorded answers": specs.result(),
         }
     for title, rows in found.items():
         wrong = {name: answer for name, answer in rows.items() if not is_equivalent_launch(name)}
@@ -70,7 +65,7 @@ def main() -> int:
     parser.add_argument(
         "--arch", action="append", default=[], help="of --variants: as machine code for this target too"
     )
-    parser.add_argument("--others", action="store_true", help="launches, outputs, reference and specs alone")
+    parser.add_argument("--others", action="store_true", help="launches, outputs and lone compilations alone")
     arguments = parser.parse_args()
     if arguments.variants:
         _right(arguments)
