@@ -24,6 +24,7 @@ CAP = 400
 """Cases of the first trial that a mutant survives before it goes to the others."""
 
 MOST = 1500
+"""Likewise of the second."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Job:
     source: Source
     wave: int
     mutants: dict[int, Mutant]
-    cap: int | None
+    cap: int
 
     def run(self) -> Result:
         source = self.source
@@ -44,16 +45,17 @@ class Job:
         return result
 
 
-def jobs(rows: Iterable[tuple[Source, int, Mutant]], wave: int | None, cap: int | None, chunk: int) -> Iterator[Job]:
+def jobs(rows: Iterable[tuple[Source, int, Mutant]], cap: int, chunk: int) -> Iterator[Job]:
+    """Trials of at most ``chunk`` mutants, Candle's in waves of 32 and ours in waves of 64."""
     groups: dict[Source, dict[int, Mutant]] = defaultdict(dict)
     for source, number, mutant in rows:
         groups[source][number] = mutant
     for source, mutants in groups.items():
         numbers = sorted(mutants)
         parts = -(-len(numbers) // chunk)
-        own = 32 if source.tree == "candle" else 64
+        wave = 32 if source.tree == "candle" else 64
         for part in range(parts):
-            yield Job(source, wave or own, {number: mutants[number] for number in numbers[part::parts]}, cap)
+            yield Job(source, wave, {number: mutants[number] for number in numbers[part::parts]}, cap)
 
 
 class Run:
@@ -75,18 +77,15 @@ class Run:
     def first(self) -> None:
         """One trial of each mutant, in the source that it was made for."""
         first = [(self.homes[n], n, m) for n, m in self.mutants.items() if n not in self.state]
-        self._round(jobs(first, None, CAP, CHUNK), "first")
+        self._round(jobs(first, CAP, CHUNK), "first")
 
     def run(self) -> None:
-        """Every trial: a mutant that lives goes on to all cases, and to the other sources that have it."""
+        """Every trial: a mutant that lives goes on to more cases, and to the other sources that have it."""
         self.first()
         self._elsewhere("modules that come to it", ("not reached",), CAP)
-        self._again("all cases", None, ("ours", "candle"))
+        left = [(self.homes[n], n, self.mutants[n]) for n in self._left("survived", "robustness")]
+        self._round(jobs(left, MOST, CHUNK), "more cases")
         self._elsewhere("other modules", ("survived", "robustness"), CAP)
-
-    def _again(self, what: str, wave: int | None, trees: Sequence[str]) -> None:
-        left = [n for n in self._left("survived", "robustness") if self.homes[n].tree in trees]
-        self._round(jobs(((self.homes[n], n, self.mutants[n]) for n in left), wave, MOST, CHUNK), what)
 
     def _elsewhere(self, what: str, kinds: Sequence[str], cap: int) -> None:
         others = [
@@ -95,7 +94,7 @@ class Run:
             for source in self.every
             if source.tree == self.mutants[n].tree and self.mutants[n].file in source.files and source != self.homes[n]
         ]
-        self._round(jobs(others, None, cap, 3 * CHUNK), what)
+        self._round(jobs(others, cap, 3 * CHUNK), what)
 
     def write(self, file: Path) -> None:
         """What became of each mutant, so far."""

@@ -224,8 +224,7 @@ def of_bug_classes(every: Sequence[Source]) -> list[tuple[Source, Mutant]]:
             pattern = rb"\s+".join(re.escape(part.encode()) for part in old.split())
             places = list(re.finditer(pattern, text))
             if not places:
-                print(f"{name}: {file} has no {old!r}")
-                continue
+                raise ValueError(f"bug_classes.yaml: {name}: {file} has no {old!r}")
             start, end = places[nth[0] - 1 if nth else 0].span()
             in_macro = text[: text.find(b"\n", start)].endswith(b"\\")
             change = Change(name, start, end, new, (start, end), old.endswith((";", "}")), in_macro)

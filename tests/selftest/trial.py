@@ -28,7 +28,6 @@ class Result:
     """Cases that came to it, where it survived."""
     broken: list[str] = field(default_factory=list)
     """Cases in which the tree fails with no mutant chosen."""
-    compiling: float = 0.0
     running: float = 0.0
 
 
@@ -50,22 +49,13 @@ def run_trial(
     port = Port(wave)
     with tempfile.TemporaryDirectory(prefix="selftest-") as folder:
         try:
-            begun = time.process_time() + _children()
             if _compile(port, source, Path(folder), module, mutants, launchers, result, say):
-                result.compiling = time.process_time() + _children() - begun
                 _judge(
                     port, {n: m for n, m in mutants.items() if n not in result.not_viable}, kernels, cap, result, say
                 )
         finally:
             port.close()
     return result
-
-
-def _children() -> float:
-    import resource
-
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def _compile(
