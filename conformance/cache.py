@@ -52,7 +52,8 @@ def locked(path: Path, seconds: float) -> Iterator[bool]:
 class ObjectFolder:
     """Objects by key. An object is a line with its SHA-256, then its bytes.
 
-    Messages say that objects are ``made``. Where they would have more than ``most_bytes``, the oldest go.
+    Messages say that objects are ``made``. Where they have more than ``most_bytes``, the oldest go before a process
+    keeps its first.
     """
 
     def __init__(self, folder: Path, made: str = "compiled", most_bytes: int | None = None) -> None:
@@ -104,18 +105,18 @@ class ObjectFolder:
         try:
             part.write_bytes(_MAGIC + _digest(key, code) + b"\n" + code)
             os.replace(part, self.path(key))
-            if self._most_bytes is not None:
-                self._trim(self._most_bytes)
         except OSError as error:
             with suppress(OSError):
                 part.unlink()
             self._cannot_keep(error)
 
     def _sweep(self) -> None:
-        """Remove what interrupted processes left, once per process."""
+        """Remove what interrupted processes left, and what there is beyond ``most_bytes``, once per process."""
         if self._folder in _swept:
             return
         _swept.add(self._folder)
+        if self._most_bytes is not None:
+            self._trim(self._most_bytes)
         for entry in self._folder.iterdir():
             if entry.suffix in (_LOCK, _PART):
                 path = entry.with_suffix(_LOCK)
