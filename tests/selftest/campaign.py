@@ -91,6 +91,13 @@ class Run:
             if row is not None:
                 self.state[number] = {"is": row.kind, "why": row.why}
 
+    def resume(self, file: Path) -> None:
+        """Take over what an earlier run of the same catalogue wrote: what was killed is not tried again."""
+        for number, row in enumerate(json.loads(file.read_text())["mutants"], 1):
+            assert row["id"] == self.mutants[number].id, "another catalogue"
+            if number not in self.state and row["is"] not in ("equivalent", "elsewhere"):
+                self.state[number] = {key: row[key] for key in ("is", "case", "why", "wave", "cases") if key in row}
+
     def first(self) -> None:
         """One trial of each mutant, in the source that it was made for."""
         first = [(self.homes[n], n, m) for n, m in self.mutants.items() if n not in self.state]
@@ -116,7 +123,13 @@ class Run:
     def write(self, file: Path) -> None:
         """What became of each mutant, so far."""
         rows = [
-            {"id": m.id, "operator": m.operator, "unit": m.unit, "home": self.homes[n].name, **self.state.get(n, {"is": "not reached"})}
+            {
+                "id": m.id,
+                "operator": m.operator,
+                "unit": m.unit,
+                "home": self.homes[n].name,
+                **self.state.get(n, {"is": "not reached"}),
+            }
             for n, m in self.mutants.items()
         ]
         file.write_text(json.dumps({"mutants": rows, "broken": self.broken}, indent=0))
