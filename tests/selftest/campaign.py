@@ -9,10 +9,11 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from conformance.spec.kernel import Kernel
 from tests.selftest.catalogue import Source, bug_classes, known_of
 from tests.selftest.schemata import Mutant
 from tests.selftest.trial import Result, run_trial
@@ -27,35 +28,51 @@ MOST = 1500
 """Likewise of the second."""
 
 
+PART = 350
+"""Mutants by kernels in one job of the later rounds: about half a minute."""
+
+
 @dataclass(frozen=True)
 class Job:
     source: Source
     wave: int
     mutants: dict[int, Mutant]
     cap: int
+    kernels: tuple[Kernel, ...]
+
+    @property
+    def cost(self) -> int:
+        """A measure of the time it takes: launchers have the larger cases."""
+        return (len(self.mutants) + 5) * sum(9 if kernel.is_launcher else 1 for kernel in self.kernels)
 
     def run(self) -> Result:
         source = self.source
         started = time.monotonic()
         try:
-            result = run_trial(source.root, source.stem, self.mutants, source.kernels, self.wave, self.cap)
+            result = run_trial(source.root, source.stem, self.mutants, self.kernels, self.wave, self.cap)
         except Exception as error:
             result = Result(broken=[f"{source.name}: {type(error).__name__}: {error}"])
         result.running = time.monotonic() - started
         return result
 
 
-def jobs(rows: Iterable[tuple[Source, int, Mutant]], cap: int, chunk: int) -> Iterator[Job]:
-    """Trials of at most ``chunk`` mutants, Candle's in waves of 32 and ours in waves of 64."""
+def jobs(rows: Iterable[tuple[Source, int, Mutant]], cap: int, chunk: int, waves: bool = False) -> Iterator[Job]:
+    """Trials of at most ``chunk`` mutants, Candle's in waves of 32 and ours in waves of 64.
+
+    With ``waves`` ours in waves of both sizes, and the kernels of a source in several jobs."""
     groups: dict[Source, dict[int, Mutant]] = defaultdict(dict)
     for source, number, mutant in rows:
         groups[source][number] = mutant
     for source, mutants in groups.items():
         numbers = sorted(mutants)
         parts = -(-len(numbers) // chunk)
-        wave = 32 if source.tree == "candle" else 64
-        for part in range(parts):
-            yield Job(source, wave, {number: mutants[number] for number in numbers[part::parts]}, cap)
+        for wave in (32,) if source.tree == "candle" else (64, 32) if waves else (64,):
+            for part in range(parts):
+                mine = {number: mutants[number] for number in numbers[part::parts]}
+                whole = Job(source, wave, mine, cap, source.kernels)
+                pieces = min(-(-whole.cost // PART), len(source.kernels)) if waves else 1
+                for piece in range(pieces):
+                    yield replace(whole, kernels=source.kernels[piece::pieces])
 
 
 class Run:
@@ -74,6 +91,13 @@ class Run:
             if row is not None:
                 self.state[number] = {"is": row.kind, "why": row.why}
 
+    def resume(self, file: Path) -> None:
+        """Take over what an earlier run of the same catalogue wrote: what was killed is not tried again."""
+        for number, row in enumerate(json.loads(file.read_text())["mutants"], 1):
+            assert row["id"] == self.mutants[number].id, "another catalogue"
+            if number not in self.state and row["is"] not in ("equivalent", "elsewhere"):
+                self.state[number] = {key: row[key] for key in ("is", "case", "why", "wave", "cases") if key in row}
+
     def first(self) -> None:
         """One trial of each mutant, in the source that it was made for."""
         first = [(self.homes[n], n, m) for n, m in self.mutants.items() if n not in self.state]
@@ -84,7 +108,7 @@ class Run:
         self.first()
         self._elsewhere("modules that come to it", ("not reached",), CAP)
         left = [(self.homes[n], n, self.mutants[n]) for n in self._left("survived", "robustness")]
-        self._round(jobs(left, MOST, CHUNK), "more cases")
+        self._round(jobs(left, MOST, CHUNK, True), "more cases")
         self._elsewhere("other modules", ("survived", "robustness"), CAP)
 
     def _elsewhere(self, what: str, kinds: Sequence[str], cap: int) -> None:
@@ -94,12 +118,18 @@ class Run:
             for source in self.every
             if source.tree == self.mutants[n].tree and self.mutants[n].file in source.files and source != self.homes[n]
         ]
-        self._round(jobs(others, cap, 3 * CHUNK), what)
+        self._round(jobs(others, cap, 3 * CHUNK, True), what)
 
     def write(self, file: Path) -> None:
         """What became of each mutant, so far."""
         rows = [
-            {"id": m.id, "unit": m.unit, "home": self.homes[n].name, **self.state.get(n, {"is": "not reached"})}
+            {
+                "id": m.id,
+                "operator": m.operator,
+                "unit": m.unit,
+                "home": self.homes[n].name,
+                **self.state.get(n, {"is": "not reached"}),
+            }
             for n, m in self.mutants.items()
         ]
         file.write_text(json.dumps({"mutants": rows, "broken": self.broken}, indent=0))
@@ -108,7 +138,7 @@ class Run:
         return [n for n in self.mutants if self.state.get(n, {}).get("is", "not reached") in kinds]
 
     def _round(self, every: Iterable[Job], what: str) -> None:
-        every = sorted(every, key=lambda job: -len(job.mutants) * len(job.source.kernels))
+        every = sorted(every, key=lambda job: -job.cost)
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(self.workers, context) as pool:
             waiting = {pool.submit(job.run): job for job in every}

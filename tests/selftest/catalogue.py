@@ -227,7 +227,7 @@ def of_bug_classes(every: Sequence[Source]) -> list[tuple[Source, Mutant]]:
                 raise ValueError(f"bug_classes.yaml: {name}: {file} has no {old!r}")
             start, end = places[nth[0] - 1 if nth else 0].span()
             in_macro = text[: text.find(b"\n", start)].endswith(b"\\")
-            change = Change(name, start, end, new, (start, end), old.endswith((";", "}")), in_macro)
+            change = Change(name, start, end, new, (start, end), old.endswith((";", "; }")), in_macro)
             wanted = HOMES.get(path, "").split()
             home = next((one for one in users if one.stem in wanted), users[0])
             line = line_of(text, change)

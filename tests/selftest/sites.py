@@ -52,6 +52,7 @@ _COMPILED = frozenset(
 )
 """What only a compiler computes, or takes as it is."""
 
+_BODIES = ("compound_statement", "if_statement", "else_clause", "for_statement", "while_statement", "do_statement")
 _BARRIERS = ("__syncthreads", "barrier", "__syncwarp", "__threadfence", "wait")
 
 
@@ -137,10 +138,10 @@ def _unit(node: Node) -> tuple[Node, bool] | None:
     """The expression or statement that stands in each version; whether it is a statement."""
     while node.parent is not None:
         parent = node.parent
-        if node.type == "expression_statement":
-            return node, True
         if parent.type == "expression_statement":
-            return parent, True
+            node, parent = parent, parent.parent or parent
+        if node.type == "expression_statement":
+            return (node, True) if parent.type in _BODIES else None
         if parent.type in _EXPRESSIONS:
             node = parent
             continue
