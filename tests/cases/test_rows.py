@@ -224,6 +224,7 @@ def _tells(kernel: Kernel, launch: Launch, mistake: Mistake) -> bool:
     ("text", "message"),
     [
         ("fast_min_f32(shape=[3,0])", "only sums are defined over an empty dimension"),
+        ("fast_sum_f32(shape=[1,2,0],reduced=2)", "summed has to be the empty one"),
         ("fast_sum_f32(shape=[0,3])", "no block to start"),
         ("fast_sum_f32(shape=[3,4],reduced=3)", "reduced is an integer from 0 to 2"),
         ("fast_sum_u8(shape=[3,4],mark=nan)", "mark=nan needs a float type, not u8"),

@@ -90,6 +90,8 @@ def _fast(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     length = placed.numel // kept
     if length == 0 and kernel.variant["op"] != "sum":
         raise ValueError(f"case {case.id}: only sums are defined over an empty dimension")
+    if length == 0 and shape.index(0) != len(shape) - reduced:
+        raise ValueError(f"case {case.id}: the first of the dimensions that are summed has to be the empty one")
     given: dict[str, Argument] = {
         "src_numel": size_t("src_numel", placed.numel),
         "el_to_sum_per_block": size_t("el_to_sum_per_block", length),
