@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from hypothesis import strategies as st
-
-from tests.fuzz.hunt import Tally, hunt, of_kernels
+from tests.fuzz.hunt import Tally, Test, hunt, of_kernels
 from tests.fuzz.judges import RUNTIMES, Judges
 from tests.fuzz.parsers import PARSERS, of_parser
 
-Make = Callable[[set[str]], Callable[[st.DataObject], None] | None]
+Make = Callable[[set[str]], Test | None]
 
 
 def _rounds(arguments: argparse.Namespace, judges: Judges, tally: Tally, until: float) -> Iterator[tuple[str, Make]]:
@@ -28,11 +26,11 @@ def _rounds(arguments: argparse.Namespace, judges: Judges, tally: Tally, until: 
         modules[kernel.module].append(kernel)
     wanted = arguments.module or sorted(modules)
 
-    def left(module: str, known: set[str]) -> Callable[[st.DataObject], None] | None:
+    def left(module: str, known: set[str]) -> Test | None:
         kernels = [kernel for kernel in modules[module] if kernel.name not in known]
         return of_kernels(judges, kernels, tally, until) if kernels else None
 
-    def parser(name: str, known: set[str]) -> Callable[[st.DataObject], None] | None:
+    def parser(name: str, known: set[str]) -> Test | None:
         return None if name in known else of_parser(name, PARSERS[name], tally, until)
 
     makes: list[tuple[str, Make]] = [(module, partial(left, module)) for module in wanted if module in modules]

@@ -132,7 +132,7 @@ def _field(draw: st.DrawFn, kernel: Kernel, name: str, texts: Sequence[str], sha
         unit = math.gcd(*numbers) or 1
         if name == "reduced":
             return str(draw(st.integers(min(numbers), max(1, min(len(shape), max(numbers))))))
-        return str(unit * draw(_sizes(min(numbers) // unit, max(numbers) // unit)))
+        return str(unit * _size(draw, min(numbers) // unit, max(numbers) // unit))
     if all(map(_LIST.fullmatch, texts)):
         lists = [[int(number) for number in text[1:-1].split(",") if number] for text in texts]
         most = max((number for numbers in lists for number in numbers if number <= MOST), default=1)
@@ -148,11 +148,13 @@ def _listed(numbers: Iterable[int]) -> str:
     return f"[{','.join(map(str, numbers))}]"
 
 
-def _sizes(least: int, most: int) -> st.SearchStrategy[int]:
-    """Small numbers, those next to powers of two, and any, from ``least`` to ``most``."""
-    edges = [edge for edge in _EDGES if least < edge <= most]
-    near = st.integers(least, min(most, max(least, 9)))
-    return st.one_of(near, *([st.sampled_from(edges)] if edges else []), st.integers(least, most))
+def _size(draw: st.DrawFn, least: int, most: int) -> int:
+    """A small number, one next to a power of two, or any, from ``least`` to ``most``: drawn alike whatever they are, so
+    that it shrinks."""
+    kind = draw(st.integers(0, 2))
+    number = draw(st.integers(least, most)) if kind else draw(st.integers(least, max(least, min(most, 9))))
+    near = min(_EDGES, key=lambda edge: abs(edge - number))
+    return min(max(near, least), most) if kind == 2 else number
 
 
 def _shape(draw: st.DrawFn, kernel: Kernel, texts: Sequence[str | None]) -> list[int]:
@@ -170,6 +172,6 @@ def _shape(draw: st.DrawFn, kernel: Kernel, texts: Sequence[str | None]) -> list
         ]
         unit = 1 if free else math.gcd(*there) or 1
         most = max(1, min(max(there), room) // unit)
-        found.append(unit * draw(_sizes(0 if 0 in there and draw(st.integers(0, 9)) == 9 else 1, most)))
+        found.append(unit * _size(draw, 0 if 0 in there and draw(st.integers(0, 9)) == 9 else 1, most))
         room = max(room // max(found[-1], 1), 1)
     return found

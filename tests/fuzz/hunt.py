@@ -34,7 +34,10 @@ class Tally:
     finds: list[Find] = field(default_factory=list)
 
 
-def smallest(test: Callable[[st.DataObject], None], number: int, examples: int, derandomize: bool = False) -> None:
+Test = Callable[[st.DataObject], None]
+
+
+def smallest(test: Test, number: int, examples: int, derandomize: bool = False) -> None:
     """Raises the smallest ``Find`` of ``test`` in ``examples`` inputs."""
     chosen = settings(
         max_examples=examples,
@@ -50,9 +53,7 @@ def smallest(test: Callable[[st.DataObject], None], number: int, examples: int, 
     (made if derandomize else seed(number)(made))()
 
 
-def of_kernels(
-    judges: Judges, kernels: Sequence[Kernel], tally: Tally, until: float = float("inf")
-) -> Callable[[st.DataObject], None]:
+def of_kernels(judges: Judges, kernels: Sequence[Kernel], tally: Tally, until: float = float("inf")) -> Test:
     """The test that a case of one of ``kernels`` passes; from the time ``until`` on it tries nothing new."""
     verdicts: dict[str, str | None] = {}
     chosen = st.sampled_from(sorted(kernels, key=lambda kernel: kernel.name)).flatmap(
@@ -73,7 +74,7 @@ def of_kernels(
 
 
 def hunt(
-    rounds: Iterator[tuple[str, Callable[[set[str]], Callable[[st.DataObject], None] | None]]],
+    rounds: Iterator[tuple[str, Callable[[set[str]], Test | None]]],
     seed_: int,
     until: float,
     tally: Tally,
