@@ -87,6 +87,11 @@ def _says_much(content: bytes, _: Path) -> None:
         raise ValueError("one\ntwo")
 
 
+def test_what_is_found_is_cut_down() -> None:
+    parser = Parser(list, lambda content, _: {}["name"] if content.count(b"[") > 1 else None)
+    assert parsers.shrunk(parser, b"kernels = [[1, 2], 3]\n") == b"[["
+
+
 @pytest.mark.parametrize(
     ("read", "sign", "why"),
     [
