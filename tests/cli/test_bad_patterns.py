@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import random
-import re
-from contextlib import suppress
-
 import pytest
 
-from conformance.cases import cases_for, launch_for
-from conformance.cases.case import Case
-from conformance.spec.load import load_specs
 from tests.commands import refused
 
 LONG = "9" * 5000
@@ -76,34 +69,3 @@ def test_a_number_that_is_none(words: list[str], cli) -> None:
     said = cli("run", "fill_u8", *words)
     assert said.code == 2
     assert words[0] in said.err
-
-
-def test_case_ids_at_random_raise_nothing_but_value_errors() -> None:
-    """Fields of real cases with other values, for a kernel of every launch family."""
-    draw = random.Random(11)
-    values = [
-        "0",
-        "1",
-        "-1",
-        "7",
-        "99999999999",
-        "9" * 30,
-        "[]",
-        "x",
-        "",
-        "nan",
-        "[0]",
-        "[3,3]",
-        "[1,2,3,4]",
-        "[-1]",
-    ]
-    kernels = {kernel.launch: kernel for kernel in load_specs().kernels.values()}
-    for kernel in kernels.values():
-        rows = cases_for(kernel)
-        for _ in range(12):
-            fields = [list(field) for field in draw.choice(rows).fields]
-            field = draw.choice(fields)
-            field[1] = draw.choice(values) if draw.random() < 0.8 else re.sub(r"\d", "77777777777", field[1], count=1)
-            text = f"{kernel.name}({','.join('='.join(field) for field in fields)})"
-            with suppress(ValueError, MemoryError):
-                launch_for(kernel, Case.parse(text))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -55,30 +53,3 @@ def test_something_else_in_its_place(kind: str, tmp_path: Path) -> None:
     path.mkdir() if kind == "folder" else os.mkfifo(path)
     with pytest.raises(SourceError, match=f"{OPTIONS_FILE}: cannot be read"):
         options_for(tmp_path)
-
-
-def test_options_at_random_raise_nothing_else(tmp_path: Path) -> None:
-    draw = random.Random(7)
-    pieces = [
-        "defines",
-        "dialect",
-        "include_dirs",
-        " = ",
-        "[",
-        "]",
-        '"A=1"',
-        "'hip'",
-        "{",
-        "}",
-        "\n",
-        ".",
-        "1e400",
-        "inf",
-    ]
-    for _ in range(300):
-        content = bytearray("".join(draw.choices(pieces, k=draw.randrange(12))).encode())
-        if content and draw.random() < 0.3:
-            content[draw.randrange(len(content))] = draw.randrange(256)
-        (tmp_path / OPTIONS_FILE).write_bytes(content)
-        with suppress(SourceError):
-            options_for(tmp_path)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import lzma
 import os
-import random
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -138,19 +136,3 @@ def test_something_else_in_place_of_a_file(kind: str, tmp_path: Path) -> None:
     path = tmp_path / FILE
     path.mkdir() if kind == "folder" else os.mkfifo(path)
     assert "a " + kind in failure(tmp_path, FILE)
-
-
-def test_damaged_traces_raise_nothing_else(tmp_path: Path) -> None:
-    """Bytes changed and cut."""
-    draw = random.Random(3)
-    path = written(tmp_path) / FILE
-    whole = path.read_bytes()
-    for _ in range(450):
-        content = bytearray(whole)
-        for _ in range(draw.randrange(1, 4)):
-            content[draw.randrange(len(content))] = draw.randrange(256)
-        if draw.random() < 0.3:
-            del content[draw.randrange(len(content)) :]
-        path.write_bytes(content)
-        with suppress(TraceError):
-            list(Traces(tmp_path).of(KERNEL))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -85,28 +83,3 @@ def test_a_folder_without_specs(kind: str, tmp_path: Path) -> None:
         (folder / "notes.txt").write_text("none")
     with pytest.raises(SpecError, match="no spec found; give a folder"):
         load_specs(folder)
-
-
-def test_specs_at_random_raise_nothing_else(tmp_path: Path) -> None:
-    """Pieces of a spec in any order, with bytes changed: a ``SpecError`` or specs, never another exception."""
-    draw = random.Random(4)
-    pieces = [*(HEAD + "families:\n  - family: toy\n    name: 't{op}'\n").splitlines(keepends=True), "[", "{a: ", "&x "]
-    pieces += [
-        "*x",
-        "- ",
-        "? ",
-        ": ",
-        "    row: {axis: op, lines: {exp: 1}}\n",
-        "    params: {}\n",
-        "!!int ",
-        "0x1F",
-        "~",
-    ]
-    for _ in range(400):
-        text = "".join(draw.choices(pieces, k=draw.randrange(1, 30)))
-        content = bytearray(text.encode())
-        for _ in range(draw.randrange(4)):
-            content[draw.randrange(len(content))] = draw.randrange(256)
-        (tmp_path / "toy.yaml").write_bytes(content)
-        with suppress(SpecError):
-            load_specs(tmp_path)

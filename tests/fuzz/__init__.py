@@ -1,0 +1,1 @@
+"""Cases and files that nobody thought of: kernels and parsers under hypothesis."""
