@@ -88,7 +88,7 @@ class Run:
         self.broken: list[str] = []
         for number, mutant in self.mutants.items():
             row = known_of(mutant)
-            if row is not None:
+            if row is not None and row.kind == "elsewhere":
                 self.state[number] = {"is": row.kind, "why": row.why}
 
     def resume(self, file: Path) -> None:
@@ -97,6 +97,8 @@ class Run:
             assert row["id"] == self.mutants[number].id, "another catalogue"
             if number not in self.state and row["is"] not in ("equivalent", "elsewhere"):
                 self.state[number] = {key: row[key] for key in ("is", "case", "why", "wave", "cases") if key in row}
+                if row["is"] in ("survived", "not reached"):
+                    self._lives(number, row.get("cases", 0))
 
     def first(self) -> None:
         """One trial of each mutant, in the source that it was made for."""
@@ -171,7 +173,15 @@ class Run:
                     self.state[number] = {"is": "not viable", "why": result.not_viable[number]}
             else:
                 cases = result.reached.get(number, 0) + (before or {}).get("cases", 0)
-                self.state[number] = {"is": "survived" if cases else "not reached", "cases": cases}
+                self._lives(number, cases)
+
+    def _lives(self, number: int, cases: int) -> None:
+        """What was decided by hand counts only of a mutant that lives, so that a row may be as wide as a reason."""
+        row = known_of(self.mutants[number])
+        if row is not None and cases:
+            self.state[number] = {"is": row.kind, "why": row.why, "cases": cases}
+        else:
+            self.state[number] = {"is": "survived" if cases else "not reached", "cases": cases}
 
 
 def group_of(mutant: Mutant) -> str:
