@@ -88,7 +88,7 @@ class Run:
         self.broken: list[str] = []
         for number, mutant in self.mutants.items():
             row = known_of(mutant)
-            if row is not None:
+            if row is not None and row.kind == "elsewhere":
                 self.state[number] = {"is": row.kind, "why": row.why}
 
     def resume(self, file: Path) -> None:
@@ -97,6 +97,8 @@ class Run:
             assert row["id"] == self.mutants[number].id, "another catalogue"
             if number not in self.state and row["is"] not in ("equivalent", "elsewhere"):
                 self.state[number] = {key: row[key] for key in ("is", "case", "why", "wave", "cases") if key in row}
+                if row["is"] in ("survived", "not reached", "unreached"):
+                    self._lives(number, row.get("cases", 0))
 
     def first(self) -> None:
         """One trial of each mutant, in the source that it was made for."""
@@ -106,7 +108,7 @@ class Run:
     def run(self) -> None:
         """Every trial: a mutant that lives goes on to more cases, and to the other sources that have it."""
         self.first()
-        self._elsewhere("modules that come to it", ("not reached",), CAP)
+        self._elsewhere("modules that come to it", ("not reached", "unreached"), CAP)
         left = [(self.homes[n], n, self.mutants[n]) for n in self._left("survived", "robustness")]
         self._round(jobs(left, MOST, CHUNK, True), "more cases")
         self._elsewhere("other modules", ("survived", "robustness"), CAP)
@@ -171,7 +173,13 @@ class Run:
                     self.state[number] = {"is": "not viable", "why": result.not_viable[number]}
             else:
                 cases = result.reached.get(number, 0) + (before or {}).get("cases", 0)
-                self.state[number] = {"is": "survived" if cases else "not reached", "cases": cases}
+                self._lives(number, cases)
+
+    def _lives(self, number: int, cases: int) -> None:
+        """What was decided by hand counts only of a mutant that lives, so that a row may be as wide as a reason."""
+        row = known_of(self.mutants[number], cases > 0)
+        kind = row.kind if row is not None else "survived" if cases else "not reached"
+        self.state[number] = {"is": kind, "why": row.why if row is not None else "", "cases": cases}
 
 
 def group_of(mutant: Mutant) -> str:
@@ -180,7 +188,17 @@ def group_of(mutant: Mutant) -> str:
 
 
 def table(run: Run, key: Any) -> list[str]:
-    kinds = ("killed", "robustness", "survived", "not reached", "equivalent", "elsewhere", "not viable")
+    kinds = (
+        "killed",
+        "robustness",
+        "survived",
+        "not reached",
+        "unreached",
+        "equivalent",
+        "elsewhere",
+        "on a GPU",
+        "not viable",
+    )
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for number, mutant in run.mutants.items():
         counts[key(number, mutant)][run.state.get(number, {"is": "not reached"})["is"]] += 1

@@ -183,8 +183,9 @@ def is_equivalent_launch(name: str) -> bool:
     return any(re.fullmatch(pattern, name) for group in rows for pattern in group["of"])
 
 
-def known_of(mutant: Mutant) -> Known | None:
-    return next((row for row in known() if row.holds(mutant)), None)
+def known_of(mutant: Mutant, reached: bool = True) -> Known | None:
+    """What was decided of it, or with ``reached`` unset why no case comes to it."""
+    return next((row for row in known() if (row.kind != "unreached") == reached and row.holds(mutant)), None)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def _fast_rows(op: str, name: str) -> tuple[Row, ...]:
     rows += (_EMPTY,) if op == "sum" else ()
     rows += (_LARGE,) if name == "f32" else ()
     rows += ROWS["floats"] if dtype(name).kind == "float" else ()
-    rows += ROWS["fast_large"] if name == "f32" else ()
+    rows += ROWS["fast_large"] if name == "bf16" else ()
     if op != "sum":
         return _written((*rows, _LONG), name)
     rows += (*ROWS["fast_sum_floats"], _LONG_SUM) if dtype(name).kind == "float" else (_LONG_SUM_INTEGERS,)
