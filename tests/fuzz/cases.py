@@ -29,7 +29,7 @@ BYTES = 1 << 21
 """What the buffers of a case may take together: one takes milliseconds then."""
 
 _LAYOUTS = ("layout", "lhs", "rhs", "t", "f", "kernel")
-_COUPLED = (("values", "mark"), ("mul", "add"), ("gguf", "k"), ("cc", "nsm", "smpbo"))
+_COUPLED = (("values", "mark"), ("prefill", "experts"), ("mul", "add"), ("gguf", "k"), ("cc", "nsm", "smpbo"))
 """Fields that are drawn together, as a row of the plan has them."""
 
 _SCALARS = ("param", "mul", "add", "value", "eps")
