@@ -90,7 +90,7 @@ def is_judged(kernel: Kernel, case: Case) -> bool:
     except (ValueError, reference.Faults):
         return False
     except IndexError:  # what the spec calls undefined: a scale factor that leads beyond the source
-        if kernel.launch != "upsample_bilinear2d":
+        if not dict(case.fields).keys() & {"scale_h", "scale_w"}:
             raise
         return False
     return True
