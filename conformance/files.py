@@ -6,6 +6,7 @@ recorded answers are a distribution of their own, the extra ``replay``. Nothing 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from importlib import metadata
@@ -87,6 +88,15 @@ def cache_folder() -> Path:
     import platformdirs
 
     return platformdirs.user_cache_path("candle-parity")
+
+
+def digest_of(*folders: Path) -> str:
+    """A hash over names and content of the files under ``folders``, but for what Python itself keeps there."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for file in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"):
+            digest.update(f"{file.relative_to(folder)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def own_python(statement: str) -> list[str]:

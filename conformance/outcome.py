@@ -220,6 +220,8 @@ class Outcome(KernelResult):
     upstream: str = ""
     seconds: float | None = 0.0
     launches: int = 0
+    kept: bool = False
+    """It is that of an earlier run (``conformance.engine.reuse``)."""
     poisoned: bool = False
     """A fault took the device's context with it, so that the executor must be replaced."""
     warnings: tuple[str, ...] = ()

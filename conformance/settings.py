@@ -111,6 +111,13 @@ class Settings(Options):
         help=f"seconds of CPU time for a file ({COMPILE_SECONDS:g})",
         pytest=True,
     )
+    reuse: bool = option(
+        False,
+        "--reuse",
+        read=bool,
+        help="on the host: a kernel whose code object, cases and harness have passed before passes",
+        commands=("run",),
+    )
     sandbox: bool = launching(
         True, "--no-sandbox", read=bool, help="cpu runtime: do not confine what runs kernels", pytest=True
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from conformance.engine.journal import Journal
 from conformance.engine.messages import Setup, to_map
 from conformance.engine.modes import CaseMode, Mode, PortMode
 from conformance.engine.run import Interrupted, Result, run
-from conformance.files import PACKAGE, REFERENCE, cache_folder
+from conformance.files import PACKAGE, REFERENCE, cache_folder, digest_of
 from conformance.option import Shard
 from conformance.port.digest import tree_digest
 from conformance.record import KernelResult, Record, write_record
@@ -90,10 +89,10 @@ def journal_of(setup: Setup, mode: Mode, arguments: argparse.Namespace) -> Journ
         "where": str(Path.cwd()),
     }
     judged_by = {
-        "the harness": _digest(PACKAGE, REFERENCE),
-        "the specs": _digest(setup.specs or SPEC_FOLDER),
+        "the harness": digest_of(PACKAGE, REFERENCE),
+        "the specs": digest_of(setup.specs or SPEC_FOLDER),
         "the kernels": [tree_digest(tree.path, tree.options) for tree in mode.trees],
-        "the traces": None if mode.traces is None else _digest(mode.traces),
+        "the traces": None if mode.traces is None else digest_of(mode.traces),
     }
     journal = Journal(cache_folder() / "journal", asked, judged_by)
     why = journal.resume() if arguments.resume else None
@@ -119,15 +118,6 @@ def resumable(arguments: argparse.Namespace, recorded: Callable[[Result], Record
         how = "no journal could be kept" if journal.warning else "the same command with --resume goes on from there"
         print(f"candle-parity: stopped; {judged}; {how}", file=sys.stderr)
         raise stop.cause from None
-
-
-def _digest(*folders: Path) -> str:
-    """A hash over names and content of the files under ``folders``, but for what Python itself keeps there."""
-    digest = hashlib.sha256()
-    for folder in folders:
-        for file in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"):
-            digest.update(f"{file.relative_to(folder)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()[:16]
 
 
 def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: Result, gating: Gating) -> int:

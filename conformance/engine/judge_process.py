@@ -20,6 +20,7 @@ from conformance.engine.linked_launchers import Launchers
 from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup, run_member
 from conformance.engine.modes import JudgeReference, PortMode
 from conformance.engine.remote_executor import Lost
+from conformance.engine.reuse import KeptVerdicts
 from conformance.engine.vendor_libraries import VendorLibraries
 from conformance.notices import take_warnings
 from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness
@@ -216,6 +217,11 @@ class Judge:
             return Outcome(name=kernel.name, status=status, source=found.source, message=message)
         if found.function is None:
             return Outcome(name=kernel.name, status=found.status, source=found.source, message=found.message)
+        verdicts = KeptVerdicts(setup, mode, self._executors.ready)
+        key = verdicts.key(kernel, cases, found.code)
+        kept = verdicts.find(key)
+        if kept is not None:
+            return kept.model_copy(update={"source": found.source})
         executor, survives = self._executors.current(), self._executors.ready.guards_memory
         faults = survives and mode.launches_faults
         kind = runtime_kind(setup.runtime)
@@ -233,7 +239,9 @@ class Judge:
         )
         if not outcome.poisoned:
             executor.drain()
-        return outcome.model_copy(update={"source": found.source, "leak": launching.leak})
+        outcome = outcome.model_copy(update={"source": found.source, "leak": launching.leak})
+        verdicts.keep(key, outcome)
+        return outcome
 
     def _process_lost(self, kernel: Kernel, lost: Lost, how: str) -> Outcome:
         """The outcome of a kernel that brings its process down, or does not let it go on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -63,6 +64,8 @@ class Found:
     """The source that a compiler has refused, or this kernel of it."""
     with_places: Callable[[str], str] = str
     """A fault's message with lines of the source, where it names instructions by their address."""
+    code: str = ""
+    """The SHA-256 of the code object that has the function."""
 
 
 def not_compiled(place: str, why: str, source: KernelSource | None) -> Found:
@@ -89,6 +92,7 @@ class TreeLoader:
         self._lines: dict[str, LineTable] = {}
         self._modules: dict[str, int] = {}
         self._functions: dict[tuple[str, str], Function | None] = {}
+        self._digests: dict[str, str] = {}
 
     def renewed(self) -> None:
         """The loader is another one: nothing is loaded there yet."""
@@ -102,6 +106,11 @@ class TreeLoader:
     def _code_of(self, label: str) -> bytes:
         """The code object of the kernels of source ``label``; raises ``AmdError`` where none can be read."""
         raise NotImplementedError
+
+    def _digest(self, label: str, code: bytes) -> str:
+        if label not in self._digests:
+            self._digests[label] = hashlib.sha256(code).hexdigest()
+        return self._digests[label]
 
     def _table(self, label: str) -> LineTable:
         if label not in self._lines:
@@ -162,7 +171,8 @@ class Library(TreeLoader):
             if function is not None:
                 most = None if defined is None else defined.most_threads
                 function = replace(function, most_threads=most)
-                return Found(function, "pass", place, None, with_places=partial(self._with_places, label))
+                with_places = partial(self._with_places, label)
+                return Found(function, "pass", place, None, None, with_places, self._digest(label, self._code[label]))
         for label, why in self.unavailable.items():
             if self._would_define(label, name, kernel.module):
                 return Found(None, "not_run", label, f"{INFRASTRUCTURE}{why}")

@@ -67,7 +67,8 @@ class Launchers(TreeLoader):
                 if lacks is not None:
                     return not_compiled(place, lacks.why, source)
                 return Found(None, "compile_error", place, "the compiled source does not export it")
-            return Found(function, "pass", place, None, with_places=partial(self._with_places, label))
+            with_places = partial(self._with_places, label)
+            return Found(function, "pass", place, None, None, with_places, self._digest(label, self._made[label].code))
         for label, why in self._unread.items():
             if spells(self._sources[label], name):
                 return Found(None, "compile_error", label, why)

@@ -114,6 +114,7 @@ def _run(
         complete=not result.interrupted,
         sandbox=ready.sandbox,
         weakened=ready.weakened,
+        kept=sum(outcome.kept for outcome in result.outcomes.values()) or None,
         infrastructure=result.infrastructure,
         fallback=choice.fallback,
         library=choice.library,

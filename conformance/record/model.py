@@ -97,6 +97,8 @@ class RunInfo(Row):
     """How many kernels were selected."""
     complete: bool = True
     """False where the run ended before each of them was judged."""
+    kept: Count | None = None
+    """Verdicts that are those of earlier runs (``--reuse``)."""
     infrastructure: tuple[str, ...] = ()
     """Sentences about what went wrong that was not a kernel's doing."""
     fallback: str | None = None

@@ -141,6 +141,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("warning", text) for text in run.infrastructure if text not in (lost or "")),
         ("warning", leak_note(record.launchers)),
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),
+        ("note", f"{run.kept} verdicts are those of earlier runs of the same code (--reuse)" if run.kept else None),
         *(
             ("note", f"compiled with {flag}: NaN, infinities or rounding of every kernel are others")
             for flag in _arithmetic(run)

@@ -42,7 +42,7 @@ class KeptAnswers:
 
     def __init__(self, kernel: Kernel, cases: Sequence[Case], salt: str, compute: Compute) -> None:
         self._kernel, self._compute = kernel, compute
-        ids = hashlib.sha256("\n".join((repr(kernel), salt, _sources(), *(case.id for case in cases))).encode())
+        ids = hashlib.sha256("\n".join((repr(kernel), salt, computed_by(), *(case.id for case in cases))).encode())
         self._key = ids.hexdigest()
         self._folder = ObjectFolder(cache_folder() / "answers", "computed", MOST_BYTES)
         self._kept = self._read()
@@ -103,7 +103,7 @@ def _row(expected: Expected, parts: list[NDArray[Any]]) -> dict[str, Any]:
 
 
 @cache
-def _sources() -> str:
+def computed_by() -> str:
     """A digest of all that computes operands and answers."""
     digest = hashlib.sha256((PACKAGE / "dtypes.py").read_bytes())
     for folder in (REFERENCE, PACKAGE / "cases"):

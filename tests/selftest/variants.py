@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -132,5 +132,11 @@ def try_variants(every: Sequence[Variant], salts: int, machine_code: Sequence[st
     ]
     for arch in machine_code:
         runs += [(one, ("--runtime", "isa", "--arch", arch)) for one in plain if one.source.suffix == ".hip"]
+    found: list[Verdicts] = []
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda row: judged(*row), runs))
+        for done in as_completed([pool.submit(judged, *row) for row in runs]):
+            found.append(done.result())
+            one = found[-1]
+            counts = f"{len(one.passed)} pass, {len(one.rejected)} rejected"
+            print(f"{len(found)} of {len(runs)}: {one.variant.what}, {one.run}: {counts}", file=sys.stderr)
+    return found

@@ -1,0 +1,70 @@
+"""Verdicts of earlier runs, taken over where nothing that they depend on has changed (``--reuse``).
+
+Only a ``pass`` is kept, by the bytes of the code object, and only where kernels run on the host, whose threads take
+turns in an order that is the same every time: a GPU may answer otherwise the next time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from functools import cache
+
+from conformance.cache import ObjectFolder
+from conformance.cases.case import Case
+from conformance.engine.messages import Ready, Setup, to_map
+from conformance.engine.modes import JudgeGenerated, PortMode
+from conformance.files import CACHE, PACKAGE, REFERENCE, cache_folder, digest_of
+from conformance.outcome import Outcome
+from conformance.processes.supervisor import MARK
+from conformance.runtimes import runtime_kind
+from conformance.spec.kernel import Kernel
+from conformance.verdict.kept_answers import computed_by
+
+MOST_BYTES = 64 << 20
+"""Of all kept verdicts; the oldest go first."""
+
+_NO_MATTER = {"device", "threads", "command", "choice", "kernels", "config", "include_dirs", "compile_seconds"}
+"""Of a ``Setup``: where things are, and what the code object has already."""
+
+
+class KeptVerdicts:
+    """Those of a run, as its ``setup`` and ``mode`` say, on what is ``ready``."""
+
+    def __init__(self, setup: Setup, mode: PortMode, ready: Ready) -> None:
+        self._uses = setup.reuse and isinstance(mode, JudgeGenerated) and runtime_kind(setup.runtime).on_host
+        self._setup, self._ready, self._declared = setup, ready, mode.tree.declared
+        self._folder = ObjectFolder(cache_folder() / "verdicts", "judged", MOST_BYTES)
+
+    def key(self, kernel: Kernel, cases: Sequence[Case] | None, code: str) -> str | None:
+        """Of the verdict on ``cases`` of ``kernel`` in the code object with digest ``code``; ``None`` keeps none."""
+        if not self._uses or not code:
+            return None
+        settings = {name: value for name, value in to_map(self._setup)["data"].items() if name not in _NO_MATTER}
+        ids = None if cases is None else [case.id for case in cases]
+        asked = [settings, to_map(self._ready), self._declared.digest, _judged_by(), repr(kernel), ids, code]
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+    def find(self, key: str | None) -> Outcome | None:
+        """The outcome that was kept as ``key``."""
+        content = None if key is None else self._folder.read(key)
+        return None if content is None else Outcome.model_validate_json(content).model_copy(update={"kept": True})
+
+    def keep(self, key: str | None, outcome: Outcome) -> None:
+        """Keep ``outcome`` where it is a pass."""
+        if key is not None and outcome.status == "pass":
+            with self._folder.turn(key, 0.0) as ours:
+                if ours:
+                    self._folder.keep(key, outcome.model_dump_json().encode())
+
+
+@cache
+def _judged_by() -> tuple[str, ...]:
+    """The harness, and all of this machine that a verdict may depend on."""
+    names = {name for name in os.environ if name.startswith(("CANDLE_PARITY_", "HIP"))} - {CACHE, MARK}
+    settings = [f"{name}={os.environ[name]}" for name in sorted(names)]
+    return (digest_of(PACKAGE, REFERENCE), computed_by(), sys.version, platform.platform(), *settings)
