@@ -92,13 +92,16 @@ def col2im1d(
     x = src[: batch * last * channels * taps].reshape(batch, last, channels, taps)
     x = x if kind is None else kind.load(x.reshape(-1)).reshape(x.shape)
     total = np.zeros((batch, channels, length), x.dtype)
-    terms = np.zeros((-(-taps // step), *total.shape), x.dtype)
+    turns = -(-taps // step)
+    # Of a position at most `last` turns reach the source, one after the other; one more is 0 where others do not.
+    terms = np.zeros((min(turns, last + 1), *total.shape), x.dtype)
     position, rest = np.divmod(np.arange(length), step)
-    for turn in range(-(-taps // step)):
+    first = np.maximum(position - last + 1, 0)
+    for turn in range(turns):
         at, tap = position - turn, rest + turn * step
         on = np.flatnonzero((tap < taps) & (at >= 0) & (at < last))
         part, more = total[:, :, on], x[:, at[on], :, tap[on]].transpose(1, 2, 0)
-        terms[turn][:, :, on] = more
+        terms[turn - first[on], :, :, on] = more.transpose(2, 0, 1)
         total[:, :, on] = (
             part + more if kind is None else kind.add(part.reshape(-1), more.reshape(-1)).reshape(part.shape)
         )

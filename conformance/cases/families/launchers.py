@@ -34,8 +34,8 @@ from conformance.spec.kernel import Kernel
 
 ROWS = rows_beside(__file__)
 
-FIXUP_BYTES = 256 * 128 * 128 * 4
-"""The scratch of a product in tiles: 256 multiprocessors with a tile of 128 x 128 floats each."""
+FIXUP = np.zeros(256 * 128 * 128 * 4, np.uint8)
+"""The scratch of a product in tiles, which all cases share: 256 multiprocessors with a tile of 128 x 128 floats each."""
 
 _BEHIND = 128 * 144
 """Bytes behind the activations in tiles."""
@@ -134,7 +134,7 @@ def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     row_stride = ncols // length + fields.number("row_gap", 0, 0, 64)
     y = mmq_activations(LAYOUTS.get(qtype, "D4"), columns, ncols, stream)
     arguments = (
-        Buffer("tmp_fixup", "void*", "scratch", np.zeros(FIXUP_BYTES, np.uint8)),
+        Buffer("tmp_fixup", "void*", "scratch", FIXUP),
         raw("x", weights(qtype, rows * row_stride, distribution, stream, behind=True)),
         raw("y", np.concatenate([y, np.full(_BEHIND, POISON_BYTE, np.uint8)])),
         poisoned(fields, kernel, "dst", columns * (rows + gap)),
