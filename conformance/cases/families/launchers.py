@@ -58,10 +58,12 @@ def _rows_of(rows: tuple[str, ...], qtype: str) -> tuple[Row, ...]:
     return parsed([row.format(b=length, k=96 if length == GROUP else 768) for row in rows])
 
 
-def _product_rows(name: str, large: str) -> Callable[[Kernel], tuple[Row, ...]]:
-    """Those of ``name``, and of kernels with ``large`` in their names the large ones."""
-    large_rows = tuple(ROWS[f"{name}_large"])
-    return lambda kernel: _rows_of((*ROWS[name], *large_rows * (large in kernel.name)), _qtype(kernel))
+def _product_rows(name: str) -> Callable[[Kernel], tuple[Row, ...]]:
+    """Those of ``name``, and of kernels with X in their names those of ``name``_X."""
+    more = {key.removeprefix(f"{name}_"): rows for key, rows in ROWS.items() if key.startswith(f"{name}_")}
+    return lambda kernel: _rows_of(
+        (*ROWS[name], *(row for part, rows in more.items() if part in kernel.name for row in rows)), _qtype(kernel)
+    )
 
 
 def call(kernel: Kernel, arguments: Sequence[Argument]) -> Launch:
@@ -244,9 +246,9 @@ def _moe_wmma(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
 
 FAMILIES: dict[str, Family] = {
     "mmvq_quantize_launcher": Family(lambda _: parsed(ROWS["mmvq_quantize"]), _mmvq_quantize),
-    "mmvq_launcher": Family(_product_rows("mmvq", "_f32"), _mmvq),
+    "mmvq_launcher": Family(_product_rows("mmvq"), _mmvq),
     "mmq_quantize_launcher": Family(lambda _: parsed(ROWS["mmq_quantize"]), _mmq_quantize),
-    "mmq_launcher": Family(_product_rows("mmq", "q8_0"), _mmq),
+    "mmq_launcher": Family(_product_rows("mmq"), _mmq),
     "moe_gemm_gguf_launcher": Family(lambda _: parsed(ROWS["moe_gguf"]), _moe_gguf),
     "moe_gemm_gguf_prefill_launcher": Family(lambda _: parsed(ROWS["moe_prefill"]), _moe_prefill),
     "moe_gemm_wmma_launcher": Family(lambda _: parsed(ROWS["moe_wmma"]), _moe_wmma),
