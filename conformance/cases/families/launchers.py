@@ -55,7 +55,7 @@ def _qtype(kernel: Kernel) -> str:
 @lru_cache
 def _rows_of(rows: tuple[str, ...], qtype: str) -> tuple[Row, ...]:
     length = FORMATS[qtype].length
-    return parsed([row.format(b=length, k=96 if length == GROUP else 768) for row in rows])
+    return parsed([row.format(b=length, n=9 * length, k=96 if length == GROUP else 768) for row in rows])
 
 
 def _product_rows(name: str) -> Callable[[Kernel], tuple[Row, ...]]:
