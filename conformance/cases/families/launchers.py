@@ -60,10 +60,8 @@ def _rows_of(rows: tuple[str, ...], qtype: str) -> tuple[Row, ...]:
 
 def _product_rows(name: str) -> Callable[[Kernel], tuple[Row, ...]]:
     """Those of ``name``, and of kernels with X in their names those of ``name``_X."""
-    more = {key.removeprefix(f"{name}_"): rows for key, rows in ROWS.items() if key.startswith(f"{name}_")}
-    return lambda kernel: _rows_of(
-        (*ROWS[name], *(row for part, rows in more.items() if part in kernel.name for row in rows)), _qtype(kernel)
-    )
+    lists = {key[len(name) + 1 :]: rows for key, rows in ROWS.items() if f"{key}_".startswith(f"{name}_")}
+    return lambda kernel: _rows_of(sum((lists[part] for part in lists if part in kernel.name), ()), _qtype(kernel))
 
 
 def call(kernel: Kernel, arguments: Sequence[Argument]) -> Launch:
