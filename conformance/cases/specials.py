@@ -136,7 +136,7 @@ def twice(name: str) -> NDArray[Any]:
     kind = dtype(name)
     if kind.kind != "float":
         steps = ((1 << top, 1 << top - fraction - 1) for top in (31, 40, 62) for fraction in (3, 7, 10, 23))
-        return _integers(kind, (273, *(point for one, tie in steps for point in (one + tie + 1, one + 3 * tie - 1))))
+        return _integers(kind, (273, 16842753, *(p for one, tie in steps for p in (one + tie + 1, one + 3 * tie - 1))))
     points = [1 + 2.0 ** -(to + 1) + 2.0 ** -(via + 2) for to, via in _NARROWED]
     points += [1 + 3 * 2.0 ** -(to + 1) - 2.0 ** -(via + 2) for to, via in _NARROWED]
     points = [point * scale for point in points for scale in (1.0, 0.015625, 96.0)]

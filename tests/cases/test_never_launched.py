@@ -38,7 +38,7 @@ def why(kernel: str, fields: str) -> str | None:
         ("uexp_f32", "shape=[3,5,7],values=unit,info=given", "Rust passes null where the layout is contiguous"),
         ("uexp_f32", "shape=[3,5,7],layout=transposed,values=unit,start=1", None),
         ("layernorm_f32", "shape=[3,40],beta=null", "neither alpha nor beta is ever null"),
-        ("is_u32_f32", "shape=[3,11,5],count=7,ids=beyond,values=wide", BAD_IDS),
+        ("is_u32_f32", "shape=[3,11,5],count=70,ids=beyond,values=wide", BAD_IDS),
         ("is_u32_f32", "shape=[3,11,5],count=7,ids=mixed,values=wide", None),
         ("is_u32_f32", "shape=[3,6,4],count=0,ids=plain,values=wide", "there is nothing to compute"),
         ("ia_u32_f32", "shape=[3,6,4],count=0,ids=plain,values=wide", None),

@@ -139,7 +139,7 @@ class Port:
             return Failure(case.id, str(error))
         if outcome.failed:
             return outcome.failures[0]
-        return None
+        return None if launching.leak is None else Failure(case.id, launching.leak)  # a warning, in no verdict
 
 
 def _errors(log: str) -> list[tuple[str, list[tuple[str, int]]]]:

@@ -23,8 +23,6 @@ SURVIVE = (
     "ours/fill.hip:17: width: numel / width -> (unsigned char)(numel / width)",  # the rest is set one by one
     "ours/fill.hip:63: comparison: == -> !=",  # a race on a GPU
     "ours/include/bitonic.h:149: guard: n == padded -> false",  # the path with padding does the same
-    "ours/include/grouped_product.h:91: width: row0 + tile.row(m) -> (signed char)(row0 + tile.row(m))",  # n > 127
-    "ours/moe.hip:27: width: routing.size_k / F::length -> (signed char)(routing.size_k / F::length)",  # k > 32,512
     "ours/include/expert_offsets.h:19: comparison: < -> <=",  # the same where they differ
     "ours/moe.hip:126: constant: 0 -> (0 + 1)",  # a byte of shared memory more
 )

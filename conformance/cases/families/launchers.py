@@ -55,13 +55,13 @@ def _qtype(kernel: Kernel) -> str:
 @lru_cache
 def _rows_of(rows: tuple[str, ...], qtype: str) -> tuple[Row, ...]:
     length = FORMATS[qtype].length
-    return parsed([row.format(b=length, k=96 if length == GROUP else 768) for row in rows])
+    return parsed([row.format(b=length, n=9 * length, k=96 if length == GROUP else 768) for row in rows])
 
 
-def _product_rows(name: str, large: str) -> Callable[[Kernel], tuple[Row, ...]]:
-    """Those of ``name``, and of kernels with ``large`` in their names the large ones."""
-    large_rows = tuple(ROWS[f"{name}_large"])
-    return lambda kernel: _rows_of((*ROWS[name], *large_rows * (large in kernel.name)), _qtype(kernel))
+def _product_rows(name: str) -> Callable[[Kernel], tuple[Row, ...]]:
+    """Those of ``name``, and of kernels with X in their names those of ``name``_X."""
+    lists = {key[len(name) + 1 :]: rows for key, rows in ROWS.items() if f"{key}_".startswith(f"{name}_")}
+    return lambda kernel: _rows_of(sum((lists[part] for part in lists if part in kernel.name), ()), _qtype(kernel))
 
 
 def call(kernel: Kernel, arguments: Sequence[Argument]) -> Launch:
@@ -244,9 +244,9 @@ def _moe_wmma(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
 
 FAMILIES: dict[str, Family] = {
     "mmvq_quantize_launcher": Family(lambda _: parsed(ROWS["mmvq_quantize"]), _mmvq_quantize),
-    "mmvq_launcher": Family(_product_rows("mmvq", "_f32"), _mmvq),
+    "mmvq_launcher": Family(_product_rows("mmvq"), _mmvq),
     "mmq_quantize_launcher": Family(lambda _: parsed(ROWS["mmq_quantize"]), _mmq_quantize),
-    "mmq_launcher": Family(_product_rows("mmq", "q8_0"), _mmq),
+    "mmq_launcher": Family(_product_rows("mmq"), _mmq),
     "moe_gemm_gguf_launcher": Family(lambda _: parsed(ROWS["moe_gguf"]), _moe_gguf),
     "moe_gemm_gguf_prefill_launcher": Family(lambda _: parsed(ROWS["moe_prefill"]), _moe_prefill),
     "moe_gemm_wmma_launcher": Family(lambda _: parsed(ROWS["moe_wmma"]), _moe_wmma),
