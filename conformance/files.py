@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -48,6 +47,8 @@ def checkout() -> Path | None:
 
 def version() -> str:
     """The version that is installed; a package that was copied without being installed has none."""
+    from importlib import metadata
+
     try:
         return metadata.version("candle-parity")
     except metadata.PackageNotFoundError:
