@@ -7,9 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
 from conformance.engine.run import ProgressCallback, no_progress
 from conformance.text import one_line
 
@@ -23,6 +20,10 @@ def progress(quiet: bool = False) -> Iterator[ProgressCallback]:
     if quiet:
         yield no_progress
     elif sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeElapsedColumn, TimeRemainingColumn
+
         columns = (TextColumn("{task.description}"), BarColumn(24), MofNCompleteColumn())
         times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(compact=True))
         with Progress(*columns, *times, console=Console(stderr=True), transient=True) as bar:
