@@ -111,8 +111,11 @@ def own_python(statement: str) -> list[str]:
 
 
 def own_module(name: str) -> list[str]:
-    """The command of a process that runs the module ``name`` of ours as ``python -m`` would; see ``own_python``."""
-    return own_python(f"import runpy; runpy.run_module({name!r}, run_name='__main__', alter_sys=True)")
+    """The command of a process that runs the module ``name`` of ours as ``python -m`` would; see ``own_python``.
+
+    It has ``gc.enable()`` to call once all is imported: nothing of that is garbage, and looking costs a tenth of it.
+    """
+    return own_python(f"import gc, runpy; gc.disable(); runpy.run_module({name!r}, run_name='__main__', alter_sys=True)")
 
 
 def _shipped(name: str) -> Path:
