@@ -95,8 +95,10 @@ def digest_of(*folders: Path) -> str:
     """A hash over names and content of the files under ``folders``, but for what Python itself keeps there."""
     digest = hashlib.sha256()
     for folder in folders:
-        for file in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"):
-            digest.update(f"{file.relative_to(folder)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+        files = (f"{place}/{name}" for place, _, names in os.walk(folder) for name in names if name[-4:] != ".pyc")
+        for file in filter(os.path.isfile, sorted(files)):
+            content = hashlib.sha256(Path(file).read_bytes()).digest()
+            digest.update(f"{file.removeprefix(str(folder))}\0".encode() + content)
     return digest.hexdigest()[:16]
 
 
