@@ -96,7 +96,7 @@ class Robustness:
 class Row(BaseModel):
     """A JSON object that is not changed once made."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, populate_by_name=True, defer_build=True)
 
 
 class Resources(Row):

@@ -7,6 +7,7 @@ Exit codes: 0 met, 1 parity below the gate or a failure, 2 bad usage or bad inpu
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
@@ -203,7 +204,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     def command() -> int:
         arguments = parse(argv)
         check_outputs(arguments)
+        gc.disable()  # as own_module does
         module = import_module(f"conformance.cli.commands.{arguments.command}")
+        gc.enable()
         # What is not the answer goes to standard error, where the answer goes to standard output.
         alone = getattr(arguments, "json", None) == STDOUT
         with redirect_stdout(sys.stderr) if alone else nullcontext():

@@ -7,9 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
 from conformance.engine.run import ProgressCallback, no_progress
 from conformance.text import one_line
 
@@ -23,9 +20,12 @@ def progress(quiet: bool = False) -> Iterator[ProgressCallback]:
     if quiet:
         yield no_progress
     elif sys.stderr.isatty():
-        columns = (TextColumn("{task.description}"), BarColumn(24), MofNCompleteColumn())
-        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(compact=True))
-        with Progress(*columns, *times, console=Console(stderr=True), transient=True) as bar:
+        from rich import console
+        from rich import progress as shown
+
+        columns = (shown.TextColumn("{task.description}"), shown.BarColumn(24), shown.MofNCompleteColumn())
+        times = (shown.TimeElapsedColumn(), shown.TextColumn("left"), shown.TimeRemainingColumn(compact=True))
+        with shown.Progress(*columns, *times, console=console.Console(stderr=True), transient=True) as bar:
             task = bar.add_task("starting", total=None)
             before = (0, -1)
 

@@ -12,6 +12,7 @@ Without numpy, pydantic and the specs: a child should cost next to nothing.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import select
 import signal
@@ -145,6 +146,8 @@ class Template:
 
 
 def main() -> None:
+    gc.freeze()
+    gc.enable()  # see own_module
     die_with_parent(int(sys.argv[2]))
     no_core_files()
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

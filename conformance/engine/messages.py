@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -211,6 +212,8 @@ MemberFactory = Callable[[Channel, Progress, Setup, Any, Supervisor], Member]
 
 def run_member(make: MemberFactory) -> None:
     """Serve until the other side closes, as ``python -m MODULE SOCKET_FD PROGRESS_FD PARENT_PID``."""
+    gc.freeze()
+    gc.enable()  # see own_module
     die_with_parent(int(sys.argv[3]))
     faulthandler.enable()
     with Supervisor() as supervisor, suppress(Closed):

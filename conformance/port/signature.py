@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from conformance.dtypes import dtype
-from conformance.port.code_objects import Argument, KernelObject
 from conformance.port.definitions.parameters import CType, c_type, is_other_float8, own_float
 from conformance.port.definitions.scan import Param
 from conformance.spec.kernel import Kernel, Parameter
+
+if TYPE_CHECKING:  # it reads ELF files
+    from conformance.port.code_objects import Argument, KernelObject
 
 _NARROW = 2
 """Bytes of the largest floats for which ports have types of their own, or the integer that stores the bits."""
@@ -92,6 +94,8 @@ def difference(kernel: Kernel, given: Sequence[Given] | None) -> str | None:
 def expected_arguments(kernel: Kernel) -> tuple[Argument, ...]:
     """The arguments in order, each at the next multiple of its own size: the packing of the AMDGPU calling convention
     for scalars and pointers, whose alignment is their size."""
+    from conformance.port.code_objects import Argument
+
     found: list[Argument] = []
     end = 0
     for parameter in kernel.params:

@@ -8,15 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conformance.engine.modes import Tree
 from conformance.engine.run import Result
 from conformance.files import KERNELS, kernels_folder, shipped_name
 from conformance.outcome import INFRASTRUCTURE, KernelResult, Resources, Status
-from conformance.port.check.objects import ObjectFile
 from conformance.port.check.source import read_tree
-from conformance.port.code_objects import KernelObject
 from conformance.port.digest import tree_digest
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.record.commits import commit_of, harness_commit
@@ -25,6 +23,10 @@ from conformance.record.model import BUILD, INTERRUPTED, Build, Record, RunInfo,
 from conformance.runtimes import known_kind
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
+
+if TYPE_CHECKING:  # they read ELF files
+    from conformance.port.check.objects import ObjectFile
+    from conformance.port.code_objects import KernelObject
 
 _JUDGED: tuple[Status, ...] = ("fail", "crash", "timeout", "signature")
 _LINE = re.compile(r":\d+$")

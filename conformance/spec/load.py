@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
-from pydantic import ValidationError
+import msgpack
 
-from conformance.files import spec_folder
-from conformance.reading import shortened
+from conformance.cache import ObjectFolder
+from conformance.files import PACKAGE, cache_folder, spec_folder
+from conformance.reading import MIB, read_bytes, shortened
 from conformance.spec import SelectionError, SpecError
-from conformance.spec.expand import expand
-from conformance.spec.explain import explain
-from conformance.spec.kernel import Entry, Kernel
-from conformance.spec.model import SpecFile
-from conformance.spec.nodes import read_document
+from conformance.spec.kernel import Entry, Fix, Kernel, Parameter, Tolerance, Undefined
 
 
 def specs_digest(paths: Iterable[Path]) -> str:
     """16 hexadecimal digits over the names and bytes of the spec files ``paths``. Raises ``OSError``."""
     digest = hashlib.sha256()
     for path in sorted(paths, key=lambda path: path.name):
-        digest.update(
-            f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode(errors="surrogateescape")
-        )
+        digest.update(f"{path.name}\0{hashlib.sha256(read_bytes(path)).hexdigest()}\0".encode(errors="surrogateescape"))
     return digest.hexdigest()[:16]
 
 
@@ -36,6 +31,9 @@ UPSTREAM_REPOSITORY = "huggingface/candle"
 UPSTREAM_COMMIT = "2a13b0f3ff62f7e67013597f2996f764c5735e21"
 SPEC_FOLDER = spec_folder()
 _LONGEST = 200
+_MOST_KEPT = 16 * MIB
+
+_Found = tuple[Sequence[Kernel], Mapping[Entry, Sequence["Module"]]]
 
 
 @dataclass(frozen=True)
@@ -123,35 +121,14 @@ def did_you_mean(word: str, known: Iterable[str], most: int = 1, cutoff: float =
 
 
 def load_specs(folder: Path | None = None) -> Specs:
-    """Reads every ``*.yaml`` of ``folder`` (default: the shipped specs); raises ``SpecError``."""
+    """Every ``*.yaml`` of ``folder`` (default: the shipped specs), read or as it is kept; raises ``SpecError``."""
     folder = SPEC_FOLDER if folder is None else folder
     paths = sorted(folder.glob("*.yaml")) if folder.is_dir() else []
     if not paths:
         raise SpecError(folder, None, "no spec found", "give a folder that holds *.yaml files")
-    entries: dict[Entry, dict[str, Kernel]] = {entry: {} for entry in get_args(Entry)}
-    modules: dict[Entry, dict[str, Module]] = {entry: {} for entry in get_args(Entry)}
-    places: dict[str, str] = {}
-    for path in paths:
-        document = read_document(path)
-        try:
-            spec = SpecFile.model_validate(document.data)
-        except ValidationError as cause:
-            raise explain(document, cause) from None
-        if spec.module != path.stem:
-            raise document.error(("module",), f"module {spec.module!r} in {path.name}", f"call it {path.stem!r}")
-        for entry, found in modules.items():
-            families = tuple(dict.fromkeys(stanza.family for stanza in spec.families if stanza.entry == entry))
-            if families:
-                found[spec.module] = Module(spec.module, spec.title, spec.source, spec.source_lines, families)
-        for kernel, location in expand(document, spec):
-            if kernel.name in places:
-                raise document.error(
-                    location,
-                    f"kernel {kernel.name!r} is already defined at {places[kernel.name]}",
-                    "keep one of the two, or tell them apart in the name template",
-                )
-            entries[kernel.entry][kernel.name] = kernel
-            places[kernel.name] = f"{path}:{document.line(location)}"
+    kernels, of = _kept(paths) or _parsed(paths)
+    entries = {entry: {kernel.name: kernel for kernel in kernels if kernel.entry == entry} for entry in get_args(Entry)}
+    modules = {entry: {module.name: module for module in found} for entry, found in of.items()}
     digest = specs_digest(paths)
     own = folder.resolve() == SPEC_FOLDER or digest == specs_digest(SPEC_FOLDER.glob("*.yaml"))
     return Specs(
@@ -164,3 +141,72 @@ def load_specs(folder: Path | None = None) -> Specs:
         libraries=entries["library"],
         library_modules=modules["library"],
     )
+
+
+def _kept(paths: Sequence[Path]) -> _Found | None:
+    """What the cache folder has of these files, by the digests of them and of what parses them; else it is put there,
+    where there is nothing wrong with them."""
+    own = (*PACKAGE.glob("spec/*.py"), PACKAGE / "dtypes.py")
+    try:
+        key = f"{specs_digest(paths)}-{specs_digest(own)}"
+    except OSError:
+        return None
+    objects = ObjectFolder(cache_folder() / "specs", "parsed", _MOST_KEPT)
+    content = objects.read(key)
+    if content is None:
+        found = _parsed(paths)
+        rows = [astuple(kernel) for kernel in found[0]]
+        modules = {entry: [astuple(module) for module in every] for entry, every in found[1].items()}
+        content = msgpack.packb((rows, modules), unicode_errors="surrogatepass")
+        with objects.turn(key, 0.0) as ours:
+            if ours and key.startswith(specs_digest(paths)):  # they are what was parsed
+                objects.keep(key, content)
+        return found
+    rows, modules = msgpack.unpackb(content, use_list=False, unicode_errors="surrogatepass")
+    return list(map(_kernel, rows)), {entry: [Module(*row) for row in found] for entry, found in modules.items()}
+
+
+def _kernel(row: tuple[Any, ...]) -> Kernel:
+    values = dict(zip((one.name for one in fields(Kernel)), row, strict=True))
+    values["params"] = tuple(Parameter(*each) for each in values["params"])
+    values["tolerance"] = Tolerance(*values["tolerance"])
+    values["fix"] = values["fix"] and Fix(*values["fix"])
+    values["undefined"] = tuple(Undefined(*each) for each in values["undefined"])
+    return Kernel(**values)
+
+
+def _parsed(paths: Sequence[Path]) -> _Found:
+    """What the files say; raises ``SpecError``."""
+    # Here, for what is kept does without YAML and pydantic.
+    from pydantic import ValidationError
+
+    from conformance.spec.expand import expand
+    from conformance.spec.explain import explain
+    from conformance.spec.model import SpecFile
+    from conformance.spec.nodes import read_document
+
+    kernels: list[Kernel] = []
+    modules: dict[Entry, list[Module]] = {entry: [] for entry in get_args(Entry)}
+    places: dict[str, str] = {}
+    for path in paths:
+        document = read_document(path)
+        try:
+            spec = SpecFile.model_validate(document.data)
+        except ValidationError as cause:
+            raise explain(document, cause) from None
+        if spec.module != path.stem:
+            raise document.error(("module",), f"module {spec.module!r} in {path.name}", f"call it {path.stem!r}")
+        for entry, found in modules.items():
+            families = tuple(dict.fromkeys(stanza.family for stanza in spec.families if stanza.entry == entry))
+            if families:
+                found.append(Module(spec.module, spec.title, spec.source, spec.source_lines, families))
+        for kernel, location in expand(document, spec):
+            if kernel.name in places:
+                raise document.error(
+                    location,
+                    f"kernel {kernel.name!r} is already defined at {places[kernel.name]}",
+                    "keep one of the two, or tell them apart in the name template",
+                )
+            kernels.append(kernel)
+            places[kernel.name] = f"{path}:{document.line(location)}"
+    return kernels, modules

@@ -9,8 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from conformance.toolchains.search import release
 
 _FUNCTIONS = Path(__file__).with_name("hip_functions.yaml")
@@ -70,6 +68,8 @@ def lacks_function(text: str) -> bool:
 
 @cache
 def _table() -> list[dict[str, Any]]:
+    import yaml
+
     return list(yaml.safe_load(_FUNCTIONS.read_text()))
 
 

@@ -6,8 +6,9 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from conformance.toolchains.search import first_line, on_path, output_of, zig
 
@@ -41,7 +42,7 @@ def find_toolchain(*, links_standard_library: bool) -> Toolchain:
     """
     named = os.environ.get(ENVIRONMENT)
     if named:
-        return _named(shlex.split(named))
+        return _named(tuple(shlex.split(named)))
     order: tuple[Callable[[], Iterator[Toolchain]], ...] = (
         (_clangs, _gccs, _zig) if links_standard_library else (_clangs, _zig, _gccs)
     )
@@ -64,7 +65,7 @@ def wants_zig() -> bool:
     return next(_clangs(), None) is None or not (shutil.which("ld.lld") or shutil.which("ld"))
 
 
-def _named(words: list[str]) -> Toolchain:
+def _named(words: tuple[str, ...]) -> Toolchain:
     identity = _version(words)
     if identity is None:
         raise NoCompiler(
@@ -72,7 +73,7 @@ def _named(words: list[str]) -> Toolchain:
         )
     kind = "zig" if "zig" in shlex.join(words) else "clang" if "clang" in identity else "gcc"
     linker = zig("ld.lld") if kind == "zig" else ()
-    return Toolchain(kind, tuple(words), linker, identity)
+    return Toolchain(kind, words, linker, identity)
 
 
 def _clangs() -> Iterator[Toolchain]:
@@ -85,7 +86,7 @@ def _gccs() -> Iterator[Toolchain]:
 
 def _installed(name: str, kind: str, oldest: int) -> Iterator[Toolchain]:
     for path in on_path(name, oldest):
-        identity = _version([path])
+        identity = _version((path,))
         if identity and _major(identity) >= oldest:
             linker = () if shutil.which("ld.lld") or shutil.which("ld") else zig("ld.lld")
             yield Toolchain(kind, (path,), linker, identity)
@@ -103,6 +104,7 @@ def _major(identity: str) -> int:
     return int(match[1]) if match else 0
 
 
-def _version(words: Sequence[str]) -> str | None:
+@lru_cache
+def _version(words: tuple[str, ...]) -> str | None:
     """The first line of ``WORDS --version``, or ``None`` when the command cannot be run."""
     return first_line(output_of((*words, "--version"))) or None
