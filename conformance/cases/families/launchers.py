@@ -35,7 +35,7 @@ from conformance.spec.kernel import Kernel
 ROWS = rows_beside(__file__)
 
 FIXUP = np.zeros(256 * 128 * 128 * 4, np.uint8)
-"""The scratch of a product in tiles, which all cases share: 256 multiprocessors with a tile of 128 x 128 floats each."""
+"""The scratch of a product in tiles, which all cases share: 256 multiprocessors with 128 x 128 floats each."""
 
 _BEHIND = 128 * 144
 """Bytes behind the activations in tiles."""
