@@ -46,6 +46,7 @@ def variants() -> list[Variant]:
             ("-I", str(HEADERS), *(word for one in row.defined.split() for word in ("-D", one))),
             row.only,
             "tests/sums",
+            (64,) if "wave64" in row.defined else (64, 32),
         )
         for row in RIGHT + MORE_ACCURATE
     ]

@@ -150,6 +150,8 @@ constexpr std::array rows = {
     Row{"-funsafe-math-optimizations", Use::compile, true, false},
     Row{"-fno-strict-aliasing", Use::compile, true, false},
     Row{"-fwrapv", Use::compile, true, false},
+    Row{"-funroll-loops", Use::compile, true, false},
+    Row{"-fno-unroll-loops", Use::compile, true, false},
     Row{"-W", Use::compile, false, false},
     Row{"-w", Use::compile, true, false},
     // Options of GPU compilers without meaning on the host.
