@@ -24,8 +24,6 @@ from conformance.cases.launch import Launch
 from conformance.cases.values import RandomStream
 from conformance.spec.kernel import Kernel
 
-__all__ = ["Case", "Launch", "cases_for", "has_cases", "launch_for", "launch_with"]
-
 FAMILIES: dict[str, Family] = {
     **elementwise.FAMILIES,
     **binary.FAMILIES,

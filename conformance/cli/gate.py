@@ -269,11 +269,7 @@ class Gating:
 
 
 def gating_from(
-    given: Gate,
-    config: Config | None = None,
-    whole: bool = True,
-    recorded: bool = False,
-    shard: Shard | None = None,
+    given: Gate, config: Config | None = None, whole: bool = True, recorded: bool = False, shard: Shard | None = None
 ) -> Gating:
     """The gates that are ``given``, else those of the port's file.
 

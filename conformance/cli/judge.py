@@ -25,14 +25,7 @@ from conformance.option import Shard
 from conformance.port.digest import tree_digest
 from conformance.record import KernelResult, Record, write_record
 from conformance.record.assemble import assemble
-from conformance.report import (
-    render_html,
-    render_junit,
-    render_markdown,
-    render_summary,
-    render_terminal,
-    write_text,
-)
+from conformance.report import render_html, render_junit, render_markdown, render_summary, render_terminal, write_text
 from conformance.report.causes import find_causes
 from conformance.report.kernels import explain
 from conformance.report.terminal import verdict_line

@@ -36,8 +36,7 @@ OVER_CASES = "a kernel glob (u*_f32), a full case id, or a pattern over cases (u
 def build_parser() -> CommandParser:
     """The parser of every command: its options of ``conformance.settings``, and here those that it alone has."""
     parser = CommandParser(
-        prog="candle-parity",
-        description="Reports how far a HIP port of Candle's kernels is at parity with Candle.",
+        prog="candle-parity", description="Reports how far a HIP port of Candle's kernels is at parity with Candle."
     )
     parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

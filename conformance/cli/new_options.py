@@ -32,9 +32,7 @@ def new_parser(commands: Any) -> None:
     like = new.add_argument("--like", required=True, metavar="KERNEL", help="the kernel that they are shaped like")
     setattr(like, "completer", kernel_names)  # noqa: B010
     new.add_argument(
-        "--line",
-        metavar="N",
-        help="the line in Candle's source: one for all, or f32:12,f16:40; --write needs it",
+        "--line", metavar="N", help="the line in Candle's source: one for all, or f32:12,f16:40; --write needs it"
     )
     new.add_argument("--ulp", metavar="N", help="the tolerance: steps that results may be off; or f32:0,f16:1")
     new.add_argument("--library-ulp", metavar="N", help="the error of the library function inside (default: 0)")

@@ -25,15 +25,7 @@ from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import Mismatch
 from conformance.verdict.judge import Judging
 from conformance.verdict.loop import AnswerHandler, Buffers, Counts, Damage
-from conformance.verdict.trials import (
-    Parts,
-    Subject,
-    TrialCase,
-    generated,
-    generated_parts,
-    recorded,
-    recorded_parts,
-)
+from conformance.verdict.trials import Parts, Subject, TrialCase, generated, generated_parts, recorded, recorded_parts
 
 
 class RecordingHandler:

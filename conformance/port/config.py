@@ -281,10 +281,7 @@ _DECLARED: Mapping[str, Callable[[Any, str], Any]] = {
     "candle_before": _string,
     "known_failures": _rows(
         KnownFailure,
-        {
-            **{key: _string for key in ("kernels", "reason", "case", "arch", "link")},
-            "runtime": _one_of(NAMES),
-        },
+        {**{key: _string for key in ("kernels", "reason", "case", "arch", "link")}, "runtime": _one_of(NAMES)},
         ("kernels", "reason"),
     ),
     "launch": _rows(

@@ -9,13 +9,7 @@ from pathlib import Path
 
 from conformance.port.definitions.source_text import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions
-from conformance.port.sources import (
-    CODE_OBJECT_SUFFIXES,
-    HEADER_SUFFIXES,
-    MOST_CODE,
-    SOURCE_SUFFIXES,
-    SourceError,
-)
+from conformance.port.sources import CODE_OBJECT_SUFFIXES, HEADER_SUFFIXES, MOST_CODE, SOURCE_SUFFIXES, SourceError
 from conformance.reading import read_bytes
 
 _SUFFIXES = (*HEADER_SUFFIXES, *CODE_OBJECT_SUFFIXES)

@@ -2,5 +2,3 @@
 
 from conformance.processes.child import Child, InfrastructureError, die_with_parent, parent_word
 from conformance.processes.supervisor import Supervisor
-
-__all__ = ["Child", "InfrastructureError", "Supervisor", "die_with_parent", "parent_word"]

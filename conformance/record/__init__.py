@@ -5,28 +5,3 @@ from conformance.record.files import check_specs, read_record, record_text, writ
 from conformance.record.merge import kept_apart, merge
 from conformance.record.model import Build, Port, Record, RunInfo, Summary, every_kernel, summarise
 from conformance.writing import FileError, write_bytes, write_text
-
-__all__ = [
-    "INFRASTRUCTURE",
-    "STATUSES",
-    "Build",
-    "Failure",
-    "FileError",
-    "KernelResult",
-    "Port",
-    "Record",
-    "Resources",
-    "RunInfo",
-    "Status",
-    "Summary",
-    "check_specs",
-    "every_kernel",
-    "kept_apart",
-    "merge",
-    "read_record",
-    "record_text",
-    "summarise",
-    "write_bytes",
-    "write_record",
-    "write_text",
-]

@@ -8,13 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from conformance.outcome import (
-    STATUSES,
-    Count,
-    KernelResult,
-    Row,
-    Status,
-)
+from conformance.outcome import STATUSES, Count, KernelResult, Row, Status
 from conformance.settings import judged_with
 from conformance.spec.load import Specs
 

@@ -1,5 +1,3 @@
 """Recorded launches with the answers that Candle's own kernels gave."""
 
 from conformance.replay.traces import TraceError, Traces
-
-__all__ = ["TraceError", "Traces"]

@@ -6,12 +6,3 @@ from conformance.report.markdown import render_markdown
 from conformance.report.summary import render_summary
 from conformance.report.terminal import render_terminal
 from conformance.writing import write_text
-
-__all__ = [
-    "render_html",
-    "render_junit",
-    "render_markdown",
-    "render_summary",
-    "render_terminal",
-    "write_text",
-]

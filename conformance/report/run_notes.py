@@ -97,10 +97,7 @@ def robustness_lines(rows: Sequence[KernelResult], specs: Specs, noun: str = "ke
         names = list(reason.kernels)
         places = ", ".join(_place(place, specs) for place in sorted(reason.places) if place)
         about = f"{counted(reason.failed, 'case')} of {counted(len(names), noun)}"
-        lines += [
-            "",
-            f"- {plain(reason.why)} ({places}): {about}: {some(list(map(code, names)), _FAILING)}.",
-        ]
+        lines += ["", f"- {plain(reason.why)} ({places}): {about}: {some(list(map(code, names)), _FAILING)}."]
         lines.append(f"  First: {plain(next(iter(reason.kernels.values())))}.")
     stopped = [row for row in rows if row.robustness is not None and row.robustness.message]
     for row in stopped:

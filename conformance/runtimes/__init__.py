@@ -7,18 +7,6 @@ from importlib import import_module
 
 from conformance.runtimes.kind import Choice, NoRuntime, Runtime, RuntimeKind
 
-__all__ = [
-    "AUTO",
-    "NAMES",
-    "NoRuntime",
-    "Runtime",
-    "RuntimeKind",
-    "choose",
-    "known_kind",
-    "open_runtime",
-    "runtime_kind",
-]
-
 _KINDS = {
     "rocm": "conformance.runtimes.rocm.kind",
     "cpu": "conformance.runtimes.cpu.kind",

@@ -192,9 +192,7 @@ class _Stanza:
                 )
             if role != "stream" and pointer == (role in ("scalar", "device")):
                 raise self.document.error(
-                    place,
-                    f"parameter {name!r} is {text!r}",
-                    "a scalar has no *, and in, out and inout need one",
+                    place, f"parameter {name!r} is {text!r}", "a scalar has no *, and in, out and inout need one"
                 )
             yield Parameter(name, dtype, pointer, cast(Role, role))
 

@@ -39,8 +39,7 @@ def explain(document: Document, cause: ValidationError) -> SpecError:
     unknown key, often a typo, comes first."""
     findings = cause.errors(include_url=False)
     finding = min(
-        findings,
-        key=lambda item: (item["type"] != "extra_forbidden", *_order(document, _place(document, item["loc"]))),
+        findings, key=lambda item: (item["type"] != "extra_forbidden", *_order(document, _place(document, item["loc"])))
     )
     location = _place(document, finding["loc"])
     kind = finding["type"]

@@ -73,10 +73,7 @@ class Specs:
         return self.kernels.get(name) or self.launchers.get(name) or self.libraries[name]
 
     def select(
-        self,
-        patterns: Sequence[str] = (),
-        module: str | Sequence[str] | None = None,
-        launchers: bool = False,
+        self, patterns: Sequence[str] = (), module: str | Sequence[str] | None = None, launchers: bool = False
     ) -> list[Kernel]:
         """The kernels that match any of the glob ``patterns`` (all without one) and belong to ``module``, or to one of
         several, when given; with ``launchers`` those and the calls of libraries too, behind the kernels.

@@ -144,12 +144,7 @@ def judge_argument(
 
 
 def wrong_elements(
-    got: NDArray[Any],
-    expected: Expected,
-    before: NDArray[Any],
-    dtype: DType,
-    ulp: int,
-    margins: Margins | None = None,
+    got: NDArray[Any], expected: Expected, before: NDArray[Any], dtype: DType, ulp: int, margins: Margins | None = None
 ) -> Wrong | None:
     """The elements that ``judge`` calls wrong, ``None`` where there is none."""
     value_bits, got_bits = expected.value.view(dtype.bits), got.view(dtype.bits)

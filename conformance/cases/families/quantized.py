@@ -15,16 +15,7 @@ import numpy as np
 
 from conformance.cases.arguments import Family, Fields, Row, in_order, multiple, numbers, poisoned
 from conformance.cases.case import Case
-from conformance.cases.families.packed import (
-    FORMATS,
-    GROUP,
-    VALUES,
-    activations,
-    f32_values,
-    padded,
-    raw,
-    weights,
-)
+from conformance.cases.families.packed import FORMATS, GROUP, VALUES, activations, f32_values, padded, raw, weights
 from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.rows import parsed, rows_beside
 from conformance.cases.values import RandomStream, values
@@ -93,10 +84,7 @@ def _dequantize_block(kernel: Kernel, case: Case, stream: RandomStream) -> Launc
     length = FORMATS[qtype].length
     total = count * length
     vx = weights(qtype, count, _values(fields), stream)
-    arguments: list[Argument] = [
-        raw("vx", vx),
-        poisoned(fields, kernel, "y", total, fields.number("y_start", 0)),
-    ]
+    arguments: list[Argument] = [raw("vx", vx), poisoned(fields, kernel, "y", total, fields.number("y_start", 0))]
     if length > GROUP:
         return _launch(kernel, (count, 1, 1), (32 if qtype in ("q4_K", "q8_K") else 64, 1, 1), arguments)
     if qtype in ("q5_0", "q5_1"):  # k counts weights
@@ -115,10 +103,7 @@ def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         format_ = FORMATS[qtype]
         hidden = multiple(fields, "hidden", format_.length, format_.length)
         count = hidden // format_.length
-        source, row_bytes = (
-            raw("src0", weights(qtype, rows * count, _values(fields), stream)),
-            count * format_.size,
-        )
+        source, row_bytes = (raw("src0", weights(qtype, rows * count, _values(fields), stream)), count * format_.size)
         grid = (len(ids), -(-hidden // 512), 1)
         if format_.length > GROUP:
             grid, block = (len(ids), count, 1), (32 if qtype == "q4_K" else 64, 1, 1)

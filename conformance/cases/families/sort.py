@@ -62,6 +62,4 @@ def _build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     )
 
 
-FAMILIES: dict[str, Family] = {
-    "argsort": Family(lambda kernel: _rows(kernel.variant["dtype"]), _build),
-}
+FAMILIES: dict[str, Family] = {"argsort": Family(lambda kernel: _rows(kernel.variant["dtype"]), _build)}

@@ -14,13 +14,7 @@ from conformance.port.amd_cache import OF_HIPRTC, is_for_hipcc
 from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.in_child import Unsupported, compile_in_child
 from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly
-from conformance.port.compiling.target import (
-    Limits,
-    Target,
-    refused_by_both,
-    refused_by_hiprtc,
-    toolchain_for,
-)
+from conformance.port.compiling.target import Limits, Target, refused_by_both, refused_by_hiprtc, toolchain_for
 from conformance.port.definitions.source_text import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import HEADER_SUFFIXES, KernelSource, SourceError

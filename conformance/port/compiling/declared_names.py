@@ -112,7 +112,7 @@ def _of_class(words: Sequence[str]) -> frozenset[str] | None:
     scoped = is_enum and words[1:2] and words[1] in CLASSES
     opening = _first(words, _STOPS)
     base = _first(words[:opening], (":",))
-    head = _outside_angles(words[:base])
+    head = outer(words[:base], ("<",), _behind_angles)
     names = {word for at, word in enumerate(head) if _can_be_given(word) and head[at + 1 : at + 2] != ["::"]}
     if words[opening : opening + 1] != ["{"]:
         # `struct A;`, or a function or variables of the type `struct A`.
@@ -132,7 +132,7 @@ def _of_class(words: Sequence[str]) -> frozenset[str] | None:
 def _declarators(words: Sequence[str]) -> frozenset[str] | None:
     """Of functions and variables, whose type comes before the first of them."""
     at = _first(words, _AFTER_A_NAME)
-    head, rest = _outside_angles(words[:at]), words[at:]
+    head, rest = outer(words[:at], ("<",), _behind_angles), words[at:]
     if not head or "operator" in words[:at]:
         return None
     if rest[:1] == ["["] and not _can_be_given(head[-1]):
@@ -192,18 +192,6 @@ def _segments(words: Sequence[str]) -> Iterator[list[str]]:
         segment += words[at:end]
         at = end
     yield segment
-
-
-def _outside_angles(words: Sequence[str]) -> list[str]:
-    result: list[str] = []
-    at = 0
-    while at < len(words):
-        if words[at] == "<":
-            at = _behind_angles(words, at)
-        else:
-            result.append(words[at])
-            at += 1
-    return result
 
 
 def _behind_angles(words: Sequence[str], at: int) -> int:

@@ -6,7 +6,7 @@ import re
 import resource
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -224,13 +224,15 @@ def tokenize(text: str, file: str, counts_raw: bool = True) -> list[Token]:
     return tokens
 
 
-def outer(words: Sequence[str]) -> list[str]:
-    """``words`` outside of brackets."""
+def outer(
+    words: Sequence[str], opening: Container[str] = OPENING, past: Callable[[Sequence[str], int], int] | None = None
+) -> list[str]:
+    """``words`` outside of brackets: those that are ``opening`` end where ``past`` says, by default ``behind``."""
     result: list[str] = []
     at = 0
     while at < len(words):
-        if words[at] in OPENING:
-            at = behind(words, at)
+        if words[at] in opening:
+            at = (past or behind)(words, at)
         else:
             result.append(words[at])
             at += 1

@@ -3,5 +3,3 @@
 from conformance.report.board.board_markdown import render_board_markdown
 from conformance.report.board.board_page import render_board
 from conformance.report.board.columns import board_of
-
-__all__ = ["board_of", "render_board", "render_board_markdown"]

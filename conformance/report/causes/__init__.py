@@ -2,5 +2,3 @@
 
 from conformance.report.causes.find import Finding, find_causes
 from conformance.report.causes.text import cause_lines, cause_section, shared_causes
-
-__all__ = ["Finding", "cause_lines", "cause_section", "find_causes", "shared_causes"]

@@ -1,5 +1,3 @@
 """The HTML report: an application in one file that needs nothing else, and no request leaves it."""
 
 from conformance.report.html.page import render_html
-
-__all__ = ["render_html"]

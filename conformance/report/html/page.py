@@ -76,11 +76,7 @@ def filled(template: Path, style: str, scripts: Sequence[Path], data: Mapping[st
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, finalize=_shown
     )
     return environment.from_string(template.read_text(encoding="utf-8")).render(
-        policy=_policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
-        data=Markup(_json(data)),
-        **values,
+        policy=_policy(style, script), style=Markup(style), script=Markup(script), data=Markup(_json(data)), **values
     )
 
 
@@ -168,10 +164,7 @@ def _causes(
 
 
 def _modules(
-    names: Sequence[str],
-    rows: Sequence[Sequence[KernelResult]],
-    modules: Mapping[str, Module],
-    what: str = "Kernels",
+    names: Sequence[str], rows: Sequence[Sequence[KernelResult]], modules: Mapping[str, Module], what: str = "Kernels"
 ) -> dict[str, Any]:
     """A row for each module; runs with the same figures have columns together."""
     groups: dict[tuple[tuple[str, ...], ...], list[str]] = {}

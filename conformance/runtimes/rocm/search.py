@@ -24,10 +24,7 @@ _WHEELS = ("_rocm_sdk_core", "_rocm_sdk_devel")
 _OURS = (b"hipcpuLastMessage", b"hipcudaLastMessage")
 """Exports of this harness's own runtimes, whose libraries have AMD's names."""
 
-DISTRIBUTION = (
-    Path("/usr/lib", sysconfig.get_config_var("MULTIARCH") or ""),
-    *(Path("/usr/lib64"), Path("/usr/lib")),
-)
+DISTRIBUTION = (Path("/usr/lib", sysconfig.get_config_var("MULTIARCH") or ""), *(Path("/usr/lib64"), Path("/usr/lib")))
 LINKER_CACHE = Path("/etc/ld.so.cache")
 
 
