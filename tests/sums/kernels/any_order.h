@@ -68,11 +68,21 @@ __device__ A range(size_t first, size_t end, const Term &term) {
   return total;
 }
 
+// Pairs, pairs of pairs and so on, without recursion: a thread of AMD's has 1 KiB of stack.
 template <class A, class Term>
 __device__ A halves(size_t first, size_t end, const Term &term) {
-  if (end - first <= 2) return range<A>(first, end, term);
-  const size_t middle = first + (end - first) / 2;
-  return halves<A>(first, middle, term) + halves<A>(middle, end, term);
+  A partial[32];
+  size_t count = 0;
+  for (; first + count < end; ++count) {
+    A sum = as<A>(term(first + count));
+    unsigned level = 0;
+    for (; count >> level & 1; ++level) sum = partial[level] + sum;
+    partial[level] = sum;
+  }
+  A result = as<A>(0.0f);
+  for (unsigned level = 0; level < 32; ++level)
+    if (count >> level & 1) result = partial[level] + result;
+  return result;
 }
 
 // In one thread.
