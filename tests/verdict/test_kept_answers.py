@@ -87,7 +87,7 @@ def test_other_sources_of_the_reference_are_other_answers(specs: Specs, monkeypa
     kernel = specs.kernels["sum_f32"]
     cases = cases_for(kernel)[:2]
     asked(kernel, cases)
-    monkeypatch.setattr(kept_answers, "_sources", lambda: "other")
+    monkeypatch.setattr(kept_answers, "computed_by", lambda: "other")
     assert asked(kernel, cases)[1] == 2
 
 
