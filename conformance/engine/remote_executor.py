@@ -138,7 +138,7 @@ class Executor:
         self._channel = channel
         self._page = page
         self._pad = pad
-        self._patience = patience
+        self.patience = patience
         self._arenas = [Arena() for _ in range(SLOTS)]
         self._sent = 0
         self._slot = 0
@@ -291,11 +291,11 @@ class Executor:
     def _send(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> int:
         self._sent += 1
         try:
-            self._channel.send({"id": self._sent, **message}, descriptors, self._patience)
+            self._channel.send({"id": self._sent, **message}, descriptors, self.patience)
         except Closed:
             raise Lost("ended", "its process ended") from None
         except Late:
-            raise Lost("silent", f"it took no request for {self._patience:g} s") from None
+            raise Lost("silent", f"it took no request for {self.patience:g} s") from None
         return self._sent
 
     def _receive(self, submitted: Submitted) -> None:
@@ -331,8 +331,8 @@ class Executor:
             except Late:
                 now, (began, _) = time.monotonic(), self._page.read()
                 quiet = now - max(started, min(began, now))
-                if quiet > self._patience or now - started > LONGEST * self._patience:
-                    raise Lost("silent", f"no answer within {self._patience:g} s; its process was stopped") from None
+                if quiet > self.patience or now - started > LONGEST * self.patience:
+                    raise Lost("silent", f"no answer within {self.patience:g} s; its process was stopped") from None
 
 
 def _block_limit(function: Function, launch: Launch) -> str:

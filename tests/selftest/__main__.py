@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -90,7 +91,8 @@ def main() -> int:
         for mutant, state in sorted(rows, key=lambda row: row[0].id):
             print(f"{mutant.id}   [{mutant.unit[:150]}] {state.get('cases', 0)} cases")
     print(*run.broken, sep="\n")
-    print(f"{time.monotonic() - started:.0f} s")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{time.monotonic() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU")
     return 0
 
 

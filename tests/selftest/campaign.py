@@ -18,8 +18,8 @@ from tests.selftest.catalogue import Source, bug_classes, known_of
 from tests.selftest.schemata import Mutant
 from tests.selftest.trial import Result, run_trial
 
-CHUNK = 80
-"""Mutants in one compilation."""
+CHUNKS = (80, 400)
+"""The least and the most mutants in one compilation, which costs as much as 30 trials: fewer where many run at once."""
 
 CAP = 400
 """Cases of the first trial that a mutant survives before it goes to the others."""
@@ -27,6 +27,8 @@ CAP = 400
 MOST = 1500
 """Likewise of the second."""
 
+DECIDED = 60
+"""Likewise of one that was decided by hand."""
 
 PART = 350
 """Mutants by kernels in one job of the later rounds: about half a minute."""
@@ -49,7 +51,8 @@ class Job:
         source = self.source
         started = time.monotonic()
         try:
-            result = run_trial(source.root, source.stem, self.mutants, self.kernels, self.wave, self.cap)
+            caps = {n: self.cap if known_of(m) is None else min(DECIDED, self.cap) for n, m in self.mutants.items()}
+            result = run_trial(source.root, source.stem, self.mutants, self.kernels, self.wave, caps)
         except Exception as error:
             result = Result(broken=[f"{source.name}: {type(error).__name__}: {error}"])
         result.running = time.monotonic() - started
@@ -84,6 +87,7 @@ class Run:
         self.homes = {number: source for number, (source, _) in enumerate(mutants, 1)}
         self.mutants = {number: mutant for number, (_, mutant) in enumerate(mutants, 1)}
         self.every, self.workers, self.file = every, workers, file
+        self.chunk = min(max(CHUNKS[0], len(mutants) // workers), CHUNKS[1])
         self.state: dict[int, dict[str, Any]] = {}
         self.broken: list[str] = []
         for number, mutant in self.mutants.items():
@@ -103,14 +107,14 @@ class Run:
     def first(self) -> None:
         """One trial of each mutant, in the source that it was made for."""
         first = [(self.homes[n], n, m) for n, m in self.mutants.items() if n not in self.state]
-        self._round(jobs(first, CAP, CHUNK), "first")
+        self._round(jobs(first, CAP, self.chunk), "first")
 
     def run(self) -> None:
         """Every trial: a mutant that lives goes on to more cases, and to the other sources that have it."""
         self.first()
-        self._elsewhere("modules that come to it", ("not reached", "unreached"), CAP)
+        self._elsewhere("modules that come to it", ("not reached",), CAP)
         left = [(self.homes[n], n, self.mutants[n]) for n in self._left("survived", "robustness")]
-        self._round(jobs(left, MOST, CHUNK, True), "more cases")
+        self._round(jobs(left, MOST, self.chunk, True), "more cases")
         self._elsewhere("other modules", ("survived", "robustness"), CAP)
 
     def _elsewhere(self, what: str, kinds: Sequence[str], cap: int) -> None:
@@ -120,7 +124,7 @@ class Run:
             for source in self.every
             if source.tree == self.mutants[n].tree and self.mutants[n].file in source.files and source != self.homes[n]
         ]
-        self._round(jobs(others, cap, 3 * CHUNK, True), what)
+        self._round(jobs(others, cap, self.chunk, True), what)
 
     def write(self, file: Path) -> None:
         """What became of each mutant, so far."""

@@ -34,6 +34,9 @@ from tests.selftest.schemata import Mutant, number_at
 PATIENCE = 4.0
 """Seconds for a launch: a case takes milliseconds."""
 
+HASTE = 1.0
+"""Likewise where a failure does not count yet."""
+
 _PLACE = re.compile(r"^(\S+?):(\d+):\d+: (error|note|fatal error)", re.M)
 
 
@@ -41,7 +44,7 @@ class Port:
     """Kernels, or with ``launchers`` the launchers, of one source."""
 
     def __init__(self, wave: int, options: BuildOptions = BuildOptions(), orders: tuple[str, ...] = ORDERS) -> None:  # noqa: B008
-        os.environ["HIPCPU_CXXFLAGS"] = "-ferror-limit=0 -w"
+        os.environ["HIPCPU_CXXFLAGS"] = "-ferror-limit=0 -w -fno-caret-diagnostics"
         self._supervisor = Supervisor()
         self._setup = Setup(runtime="cpu", wave=wave, orders=orders, choice=choose("cpu"))
         self._host = Host(self._supervisor, self._setup, [])
@@ -98,7 +101,24 @@ class Port:
 
     def choose(self, number: int) -> None:
         """Have mutant ``number`` run from now on; 0 is none."""
-        self._call("selftest_select", (Scalar("n", "i32", np.int32(number)),), ("i32",))
+        given = (Scalar("n", "i32", np.int32(number)),)
+        try:
+            self._call("selftest_select", given, ("i32",))
+        except (Lost, InfrastructureError):  # what failed before has destroyed the process
+            self.renew()
+            self._call("selftest_select", given, ("i32",))
+
+    def judge_alone(self, kernel: Kernel, case: TrialCase, number: int) -> Failure | None:
+        """What is wrong with ``case`` under mutant ``number``, which counts where nothing else has run."""
+        for _ in range(2):
+            self.choose(number)
+            alone = not self.used
+            wrong = self.judge(kernel, case)
+            if wrong is None or alone:
+                break
+            if self.used:
+                self.renew()
+        return wrong
 
     def hits(self) -> set[int]:
         """The mutants that the launches since the last choice came to."""
@@ -120,6 +140,7 @@ class Port:
     def judge(self, kernel: Kernel, case: TrialCase, launch: Launch | None = None) -> Failure | None:
         """What is wrong with ``case`` of ``kernel``, or with what another ``launch`` leaves in its place; the executor
         is another one afterwards where it was lost."""
+        self._executor.patience = HASTE if self.used else PATIENCE
         self.used = True
         function = self.function(kernel.name)
         if function is None:

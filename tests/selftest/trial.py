@@ -36,13 +36,13 @@ def run_trial(
     module: str,
     mutants: Mapping[int, Mutant],
     kernels: Sequence[Kernel],
-    wave: int = 64,
-    cap: int | None = None,
+    wave: int,
+    caps: Mapping[int, int],
     say: Callable[[str], None] = lambda _: None,
 ) -> Result:
     """Compile ``mutants`` into the source of ``module`` in the tree ``source``, and judge each by ``kernels``.
 
-    One that ``cap`` cases have come to without failing is given up, for another trial.
+    One that as many cases as ``caps`` has for it have come to without failing is given up, for another trial.
     """
     result = Result()
     launchers = any(kernel.is_launcher for kernel in kernels)
@@ -50,9 +50,8 @@ def run_trial(
     with tempfile.TemporaryDirectory(prefix="selftest-") as folder:
         try:
             if _compile(port, source, Path(folder), module, mutants, launchers, result, say):
-                _judge(
-                    port, {n: m for n, m in mutants.items() if n not in result.not_viable}, kernels, cap, result, say
-                )
+                viable = {number: cap for number, cap in caps.items() if number not in result.not_viable}
+                _judge(port, viable, kernels, result, say)
         finally:
             port.close()
     return result
@@ -86,15 +85,14 @@ def _compile(
 
 def _judge(
     port: Port,
-    mutants: Mapping[int, Mutant],
+    caps: Mapping[int, int],
     kernels: Sequence[Kernel],
-    cap: int | None,
     result: Result,
     say: Callable[[str], None],
 ) -> None:
     """The cases of the verdict, then for those that live the others: what Candle never launches."""
     for robustness in (False, True):
-        alive = {number: mutant for number, mutant in mutants.items() if number not in result.killed}
+        alive = {number: cap for number, cap in caps.items() if number not in result.killed}
         tried: dict[int, int] = {}
         for kernel in kernels:
             if not alive:
@@ -102,7 +100,7 @@ def _judge(
             started = time.monotonic()
             cases = generated(kernel, generated_parts(kernel)[robustness], "")
             for case in with_wave(cases, port.wave) if kernel.is_launcher else cases:
-                _judge_case(port, kernel, case, alive, cap, tried, robustness, result)
+                _judge_case(port, kernel, case, alive, tried, robustness, result)
             say(f"{kernel.name}: {len(alive)} alive, {time.monotonic() - started:.1f} s")
         if not robustness:
             result.reached = {number: count for number, count in tried.items() if number not in result.killed}
@@ -112,35 +110,23 @@ def _judge_case(
     port: Port,
     kernel: Kernel,
     case: TrialCase,
-    alive: dict[int, Mutant],
-    cap: int | None,
+    alive: dict[int, int],
     tried: dict[int, int],
     robustness: bool,
     result: Result,
 ) -> None:
     """One case for each mutant that is ``alive`` and that it comes to; takes those out that it kills."""
     port.choose(0)
-    if port.judge(kernel, case) is not None:  # because of what ran before, or of the choices themselves
-        port.renew()
-        port.choose(0)
-        wrong = port.judge(kernel, case)
-        if wrong is not None:
-            result.broken += [] if robustness else [f"{case.id}: {wrong.why}"]
-            return
+    broken = port.judge_alone(kernel, case, 0)
+    if broken is not None:
+        result.broken += [] if robustness else [f"{case.id}: {broken.why}"]
+        return
     for number in sorted(port.hits() & alive.keys()):
-        port.choose(number)
         tried[number] = tried.get(number, 0) + 1
-        if port.judge(kernel, case) is not None:  # it counts where nothing else has run
-            port.renew()
-            port.choose(number)
-            alone = port.judge(kernel, case)
-            if alone is None:
-                result.broken.append(f"{case.id}: mutant {number} fails after others, and passes alone")
-                continue
-            result.killed[number] = (case.id, alone.why, robustness)
-            del alive[number]
-            port.renew()
-        elif cap is not None and tried[number] >= cap:
+        wrong = port.judge_alone(kernel, case, number)
+        if wrong is not None:
+            result.killed[number] = (case.id, wrong.why, robustness)
+        if wrong is not None or tried[number] >= alive[number]:
             del alive[number]
 
 

@@ -22,6 +22,7 @@ constexpr std::size_t max_cached_block = std::size_t{64} << 20;
 constexpr std::size_t swept_per_launch = 16;
 constexpr std::size_t alignment = 16;
 constexpr std::size_t check_available_from = std::size_t{64} << 20;  // smaller allocations skip the check
+constexpr std::size_t huge_from = std::size_t{4} << 20;
 
 constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
@@ -77,6 +78,7 @@ Memory::Block *Memory::acquire(std::size_t body) {
   block->start = static_cast<char *>(map) + guard;
   block->body = body;
   if (mprotect(block->start, body, PROT_READ | PROT_WRITE) != 0) return nullptr;
+  if (body >= huge_from) madvise(block->start, body, MADV_HUGEPAGE);  // keep_from_host() changes each page's access
   Block *raw = block.get();
   blocks_.emplace(raw->start, std::move(block));
   return raw;
