@@ -98,12 +98,14 @@ class _Form:
     ``offset`` is taken off the quants as integers. ``by_sum`` times the scale, times the stored sum of the activations,
     is taken off instead. ``scales_rounded``: products of a block's scale with a small integer are rounded to float16.
     ``products_rounded``: so are products of the weights' and the activations' scales, and of minimum and sum.
+    ``together``: so many pieces are added before the block's scale is multiplied, which shows where it is infinite.
     """
 
     offset: int = 0
     by_sum: int = 0
     scales_rounded: bool = False
     products_rounded: bool = False
+    together: int = 1
 
 
 _ROUNDED = (_Form(scales_rounded=True), _Form())
@@ -119,12 +121,12 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
     "q3_K": (_Form(),),
     "q4_K": _ROUNDED,
     "q5_K": _ROUNDED,
-    "q6_K": (_Form(),),
+    "q6_K": (_Form(together=8), _Form(together=2), _Form()),
 }
 """By format; the first is what upstream computes with tensor cores.
 
-The others are as good: what its own path without them computes (q4_0, q4_1, q5_1, q4_K, q5_K), or without the rounding
-of scales that its tiles in shared memory come with (q2_K).
+The others are as good: what its own path without them computes (q4_0, q4_1, q5_1, q4_K, q5_K, q6_K), without the
+rounding of scales that its tiles in shared memory come with (q2_K), or with the scale in each term (q6_K).
 """
 
 
@@ -202,6 +204,10 @@ def _product(
     if form.products_rounded:
         factor, minimum = (part.astype(np.float16).astype(np.float64) for part in (factor, minimum))
     total = (factor * words.sum(axis=-1) - minimum).sum(axis=-1)
+    if form.together > 1:
+        inner = d[:, None] * of_halves(weights.scales) * words.sum(axis=-1)
+        inner = inner.reshape(*total.shape, -1, form.together).sum(axis=-1)
+        total = (inner * of_blocks(weights.d)[:, :: form.together]).sum(axis=-1)
     magnitude = (np.abs(factor) * np.abs(words).sum(axis=-1) + np.abs(minimum)).sum(axis=-1)
     # Nothing is added where there is no minimum.
     return around(total, magnitude, terms_of(qtype, int(ncols_x)) - 1 + _PRODUCTS, F32)

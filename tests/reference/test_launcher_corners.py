@@ -71,6 +71,24 @@ def test_mmq_uses_the_stride_of_rows_and_not_that_of_columns() -> None:
     assert got["dst"].tobytes() == call.values()["dst"].tobytes()
 
 
+def test_mmq_multiplies_an_infinite_scale_of_q6_k_once_for_128_weights() -> None:
+    """As Candle's does on an H100; with the scale in each term or for 32 weights there are more NaN, as good."""
+    call = of("mmq", "launch_mmq_gguf_q6_k")[1]
+    x = call.arguments["x"].reshape(-1, 210).copy()
+    x[:: int(call.arguments["stride_row_x"]), 208:] = [0x00, 0x7C]
+    call = replace(call, arguments={**call.arguments, "x": x.reshape(-1)})
+    names = ("x", "y", "ncols_x", "nrows_x", "ncols_y", "stride_row_x")
+    with np.errstate(invalid="ignore"):
+        once, by_32, by_term = (
+            mmq._product(call.variant, form, *(call.arguments[name] for name in names)).value
+            for form in mmq._FORMS["q6_K"]
+        )
+    assert np.isinf(once).any()
+    assert np.isnan(once).sum() < np.isnan(by_32).sum() < np.isnan(by_term).sum()
+    assert [call.wrong({"dst": form.reshape(-1)}) for form in (once, by_32, by_term)] == [0, 0, 0]
+    assert call.wrong({"dst": -once.reshape(-1)}) > 0
+
+
 def quantize_arguments(ids: Array | None, shape: tuple[int, ...], padded: int) -> dict[str, Any]:
     """Rows of ``shape[3]`` values, 4 apart from each other, in ``shape[:2]`` channels with 8 more between them."""
     samples, channels, rows, width = shape
