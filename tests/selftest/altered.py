@@ -7,7 +7,7 @@ unmutated reference can, and what lies on it shows one that is too narrow.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -167,9 +167,14 @@ def _of_floats(part: Expected, got: Array, kind: DType, ulp: int) -> dict[str, A
         least, most = part.exact()
         low = np.where(is_nan(least, kind), low, np.minimum(low, ordinals(least, kind)))
         high = np.where(is_nan(most, kind), high, np.maximum(high, ordinals(most, kind)))
-    of = lambda ordinal: _floats(np.where(nan, ordinals(got, kind), ordinal), got, kind)  # noqa: E731
     zero = np.asarray(part.value.astype(np.float64) == 0)
-    some: Callable[[float], Array] = lambda number: np.full(got.size, number, np.float32).astype(got.dtype)  # noqa: E731
+
+    def of(ordinal: NDArray[np.int64]) -> Array:
+        return _floats(np.where(nan, ordinals(got, kind), ordinal), got, kind)
+
+    def some(number: float) -> Array:
+        return np.full(got.size, number, np.float32).astype(got.dtype)
+
     return {
         "one step above the bound": of(high + ulp + 1),
         "one step below the bound": of(low - ulp - 1),

@@ -35,7 +35,20 @@ COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
     ast.RShift: ast.LShift,
 }
 COMMUTATIVE = frozenset(
-    ("add", "mul", "maximum", "minimum", "fmax", "fmin", "logical_and", "logical_or", "array_equal", "max", "min")
+    (
+        "add",
+        "mul",
+        "maximum",
+        "minimum",
+        "fmax",
+        "fmin",
+        "logical_and",
+        "logical_or",
+        "array_equal",
+        "max",
+        "min",
+        "fma",
+    )
 )
 """Functions whose first two arguments may stand in either order."""
 
@@ -122,7 +135,8 @@ def _changes(node: ast.AST, guards: bool) -> Iterator[tuple[str, ast.AST]]:
         new.op = COMPUTED[type(new.op)]()
         yield "arithmetic", new
     elif isinstance(new, ast.UnaryOp):
-        yield "logic" if isinstance(new.op, ast.Not) else "arithmetic", new.operand
+        without: ast.AST = new.operand
+        yield "logic" if isinstance(new.op, ast.Not) else "arithmetic", without
     elif isinstance(new, ast.Constant) and isinstance(new.value, bool | int | float):
         value = new.value
         new.value = not value if isinstance(value, bool) else value + 1 if isinstance(value, int) else value * 1.001
@@ -140,6 +154,7 @@ def _changes(node: ast.AST, guards: bool) -> Iterator[tuple[str, ast.AST]]:
             new.args[:2] = second, first
             yield "arguments", new
     if guards:
+        assert isinstance(node, ast.expr)
         yield "guard", ast.UnaryOp(ast.Not(), copy.deepcopy(node))
     if isinstance(node, ast.stmt) and _can_go(node):
         yield "statement", ast.Pass()
