@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -54,7 +54,7 @@ def wanted(kernel: Kernel, launch: Launch) -> Wanted:
 
 def _once(one: Expected) -> Expected:
     exact = one.exact
-    return one if exact is None else Expected(one.value, one.low, one.high, one.free, one.written, cache(exact))
+    return one if exact is None else replace(one, exact=cache(exact))
 
 
 def altered(kernel: Kernel, launch: Launch, answer: Mapping[str, Array], expected: Wanted) -> list[Altered]:

@@ -39,7 +39,7 @@ SECONDS, BYTES = 30, 12 << 30
 KINDS = ("right", "accepted", "narrow", "ported", "equivalent", "unreached", "not reached", "survived", "broken")
 """Killed by recorded answers, by wrong ones that are accepted, by right ones on a bound that are not, or by answers of
 our port; known to be the same, or to need what nobody recorded; come to by no case; alive; or a fault of the trial."""
-MOST = 500
+MOST = 1000
 """Cases whose answers are judged altered too; all are judged as they are."""
 
 

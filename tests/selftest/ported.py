@@ -53,10 +53,10 @@ def _answered(source: Source) -> Iterator[Recorded]:
             parts = generated_parts(kernel).judged
             chosen = random.Random(kernel.name).sample(parts, min(len(parts), MOST))
             cases = generated(kernel, chosen, "")
-            for rank, case in enumerate(with_wave(cases, WAVE) if kernel.is_launcher else cases):
+            for case in with_wave(cases, WAVE) if kernel.is_launcher else cases:
                 answer = None if case.must_fault else _answer(port, kernel, case)
                 if answer is not None:
-                    yield Recorded(kernel, case.case, case.launch, answer, rank, of_candle=False)
+                    yield Recorded(kernel, case.case, case.launch, answer, of_candle=False)
     finally:
         port.close()
 

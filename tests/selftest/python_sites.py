@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,19 +36,10 @@ COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
     ast.RShift: ast.LShift,
 }
 COMMUTATIVE = frozenset(
-    (
-        "add",
-        "mul",
-        "maximum",
-        "minimum",
-        "fmax",
-        "fmin",
-        "logical_and",
-        "logical_or",
-        "array_equal",
-        "max",
-        "min",
-        "fma",
+    re.findall(
+        r"\w+",
+        "add mul maximum minimum fmax fmin logical_and logical_or array_equal max min isinstance fma fma_f32 fma_f64 "
+        "fma_odd sum_odd",
     )
 )
 """Functions whose first two arguments may stand in either order."""

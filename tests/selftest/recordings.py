@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -38,7 +38,6 @@ class Recorded:
     case: Case
     launch: Launch
     answer: Buffers
-    rank: int
     of_candle: bool = True
     altered: list[Altered] = field(default_factory=list)
     lines: frozenset[Line] = frozenset()
@@ -55,8 +54,8 @@ def recorded_cases(modules: Sequence[str] = ()) -> list[Recorded]:
         kernel = every[name]
         if modules and kernel.module not in modules:
             continue
-        for rank, trace in enumerate(traces.of(kernel)):
-            one = Recorded(kernel, trace.case, trace.launch, trace.answer, rank)
+        for trace in traces.of(kernel):
+            one = Recorded(kernel, trace.case, trace.launch, trace.answer)
             wrong = observed(one)
             assert wrong is None, f"{trace.case.id}: {wrong}"
             found.append(one)
@@ -64,14 +63,12 @@ def recorded_cases(modules: Sequence[str] = ()) -> list[Recorded]:
 
 
 def spread(every: Sequence[Recorded]) -> list[Recorded]:
-    """One of each family and dtype, cheap ones first, then another of each, and so on."""
-    groups: dict[Any, int] = defaultdict(int)
+    """The cheapest case of each kernel, cheap ones first, then another of each, and so on."""
+    groups: Counter[str] = Counter()
     turns = {}
     for one in sorted(every, key=lambda one: one.seconds):
-        kernel = one.kernel
-        key = (kernel.module, kernel.family, kernel.variant.get("dtype"), kernel.variant.get("qtype"))
-        turns[one] = groups[key]
-        groups[key] += 1
+        turns[one] = groups[one.kernel.name]
+        groups[one.kernel.name] += 1
     return sorted(every, key=lambda one: (turns[one], one.seconds))
 
 
