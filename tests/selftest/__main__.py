@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import sys
 import time
@@ -64,9 +65,12 @@ def _judges(arguments: argparse.Namespace) -> None:
     kernels = list({one.kernel.name: one.kernel for one in every}.values())
     specs = arguments.count // 7
     mutants = [*of_reference(arguments.count - specs, arguments.seed), *of_specs(kernels, specs, arguments.seed)]
-    found = run(mutants, every)
+    found = run(mutants, every, say=True)
     print(f"judged by recorded answers, {time.monotonic() - started:.0f} s", flush=True)
     by_port(mutants, found, ported_cases(sorted({one.kernel.module for one in every})))
+    if arguments.json:
+        rows = [{"id": one.id, "unit": one.unit, **vars(found[one.id])} for one in mutants]
+        arguments.json.write_text(json.dumps(rows, indent=0))
     print(*report(mutants, found), f"{time.monotonic() - started:.0f} s", sep="\n")
 
 

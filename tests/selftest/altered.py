@@ -29,7 +29,7 @@ Wanted = dict[str, Expected]
 MOST = 192
 """Elements that are changed of a buffer: the first and the last among them."""
 
-ALONE = 3
+ALONE = 8
 """Elements that are also changed one by one where the rest of a buffer has a say."""
 
 
@@ -142,14 +142,14 @@ def _alterations(
         if changed.size:
             chosen = np.ascontiguousarray(elements[changed]).view(got.dtype)
             yield what, at[changed], chosen
-            if reference_sees_the_whole(kernel):
+            if _sees_the_whole(kernel, kind):
                 for one in sorted(chance.sample(range(changed.size), min(changed.size, ALONE))):
                     yield f"{what}, alone", at[changed[one : one + 1]], chosen[one : one + 1]
 
 
-def reference_sees_the_whole(kernel: Kernel) -> bool:
-    """Whether one element of an answer has a say in what is right of another."""
-    return kernel.module in ("sort", "reduce") or kernel.family == "rand"
+def _sees_the_whole(kernel: Kernel, kind: DType) -> bool:
+    """Whether an element of an answer has a say in what is right of another: indices, and the bytes of a number."""
+    return kernel.family == "rand" or (has_equivalents(kernel) and kind.kind != "float")
 
 
 def _of_integers(got: Array, flipped: Array) -> dict[str, Array]:

@@ -228,17 +228,21 @@ def run(mutants: Sequence[Mutant], every: Sequence[Recorded], say: bool = False)
     """What becomes of each of ``mutants``, by its id."""
     gc.freeze()  # a collection in a child would copy all of it
     found = {}
-    for number, mutant in enumerate(mutants, 1):
-        found[mutant.id] = judged(mutant, every)
-        if say and number % 25 == 0:
-            print(f"{number} of {len(mutants)}", file=sys.stderr, flush=True)
+    try:
+        for number, mutant in enumerate(mutants, 1):
+            found[mutant.id] = judged(mutant, every)
+            if say and number % 25 == 0:
+                print(f"{number} of {len(mutants)}", file=sys.stderr, flush=True)
+    finally:
+        gc.unfreeze()
     return found
 
 
 def by_port(mutants: Sequence[Mutant], found: dict[str, Found], cases: Sequence[Recorded]) -> None:
-    """Judge what is alive by the answers of our port as well: what these kill is of the kind ``ported``."""
+    """Judge what is alive by the answers of our port as well: what these kill is of the kind ``ported``, whatever was
+    decided of it by hand."""
     for mutant in mutants:
-        if found[mutant.id].kind in ("survived", "narrow", "not reached", "unreached"):
+        if found[mutant.id].kind not in ("right", "accepted", "broken"):
             then = judged(mutant, cases)
             if then.kind in ("right", "accepted"):
                 found[mutant.id] = replace(then, kind="ported")

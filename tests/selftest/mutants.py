@@ -104,7 +104,7 @@ def of_reference(count: int, seed: int, files: Sequence[str] = ()) -> list[Mutan
 def of_specs(kernels: Sequence[Kernel], count: int, seed: int) -> list[Mutant]:
     """``count`` mutants of what specs say of ``kernels``, as many of each kind as there are."""
     pools: dict[str, list[Mutant]] = defaultdict(list)
-    for kernel in kernels:
+    for kernel in sorted(kernels, key=lambda one: one.name):
         for kind, change, other in _spec_changes(kernel, [one for one in kernels if one.module == kernel.module]):
             pools[kind].append(Mutant(f"specs/{kernel.module}.yaml", 0, kind, change, kernel.name, kernel=other))
     chance = random.Random(seed)
