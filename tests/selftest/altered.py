@@ -78,20 +78,20 @@ def rejected(
     kind, ulp, start = dtype(argument.dtype), kernel.tolerance.ulp, argument.start
     content = answer[argument.name].copy()
     content[start + one.at] = one.elements
-    wanted, before = expected.get(argument.name), argument.data[start:][one.at]
-    if wanted is None:
+    allowed, before = expected.get(argument.name), argument.data[start:][one.at]
+    if allowed is None:
         return np.asarray(one.elements.view(kind.bits) != before.view(kind.bits))
     buffers = {arg.name: arg.data for arg in launch.args if isinstance(arg, Buffer)}
     buffers |= {**answer, argument.name: content}
     if reference.flaw(kernel.module, kernel.variant, launch.reference_arguments, buffers) is not None:
         return np.ones(one.at.size, np.bool_)
-    wrong = _wrong(one.elements, _at(wanted, one.at), before, kind, ulp)
+    wrong = _wrong(one.elements, _at(allowed, one.at), before, kind, ulp)
     if has_equivalents(kernel) and not wrong.all():  # the others have to be right by the same rule
-        unchanged = _wrong(answer[argument.name][start:], wanted, argument.data[start:], kind, ulp)
+        unchanged = _wrong(answer[argument.name][start:], allowed, argument.data[start:], kind, ulp)
         wrong |= bool(unchanged.any())
     if wrong.any():
-        others = with_equivalents(kernel, launch, argument.name, wanted, buffers)
-        if others is not wanted:
+        others = with_equivalents(kernel, launch, argument.name, allowed, buffers)
+        if others is not allowed:
             wrong &= _wrong(one.elements, _at(others, one.at), before, kind, ulp)
     return wrong
 
