@@ -6,7 +6,7 @@
 # make rocm-libraries  AMD's own HIP libraries without a GPU: every file of kernels/ for five targets and two releases
 # make harm     kernels that do harm, and killed processes: the tests that take long
 # make selftest  the harness on trial: mutants of our kernels, with CANDLE=checkout of Candle's own too; `python -m
-#               tests.selftest` has --others (launches, outputs) and --variants (right kernels)
+#               tests.selftest` has --others (launches, outputs), --variants (right kernels), --judges (reference)
 # make reports  the committed reports/: parity, what compiles for AMD targets, and with CANDLE=checkout what its Rust
 #               side asks for; after every change of kernels/ or specs/, which tests/house looks at
 # make board    reports/board.html from the records of reports/; with CHECKOUTS=DIR `make ports` makes those of the ports

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import resource
 import sys
@@ -16,6 +17,10 @@ from tests.selftest.alone import tried
 from tests.selftest.campaign import Run, group_of, table
 from tests.selftest.catalogue import Source, alone, is_equivalent_launch, of_bug_classes, sampled, sources
 from tests.selftest.given import try_outputs
+from tests.selftest.judges import by_port, report, run
+from tests.selftest.mutants import of_reference, of_specs
+from tests.selftest.ported import ported_cases
+from tests.selftest.recordings import recorded_cases
 from tests.selftest.trial import run_launches
 from tests.selftest.variants import candles, try_variants, variants
 
@@ -53,6 +58,23 @@ def _right(arguments: argparse.Namespace) -> None:
         print(*row, sep=": ")
 
 
+def _judges(arguments: argparse.Namespace) -> None:
+    """What recorded answers say of wrong references and specs: a seventh of the mutants are of specs."""
+    started = time.monotonic()
+    every = recorded_cases()
+    print(f"{len(every)} recorded cases, {time.monotonic() - started:.0f} s", flush=True)
+    kernels = list({one.kernel.name: one.kernel for one in every}.values())
+    specs = arguments.count // 7
+    mutants = [*of_reference(arguments.count - specs, arguments.seed), *of_specs(kernels, specs, arguments.seed)]
+    found = run(mutants, every, say=True)
+    print(f"judged by recorded answers, {time.monotonic() - started:.0f} s", flush=True)
+    by_port(mutants, found, ported_cases(sorted({one.kernel.module for one in every})))
+    if arguments.json:
+        rows = [{"id": one.id, "unit": one.unit, **vars(found[one.id])} for one in mutants]
+        arguments.json.write_text(json.dumps(rows, indent=0))
+    print(*report(mutants, found), f"{time.monotonic() - started:.0f} s", sep="\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.selftest", description=__doc__)
     parser.add_argument("-j", "--jobs", type=int, default=2)
@@ -67,10 +89,16 @@ def main() -> int:
     parser.add_argument(
         "--arch", action="append", default=[], help="of --variants: as machine code for this target too"
     )
+    parser.add_argument(
+        "--judges", action="store_true", help="mutants of the reference and the specs in place of kernels"
+    )
     parser.add_argument("--others", action="store_true", help="launches, outputs and lone compilations alone")
     arguments = parser.parse_args()
     if arguments.variants:
         _right(arguments)
+        return 0
+    if arguments.judges:
+        _judges(arguments)
         return 0
     every = [one for one in sources(arguments.candle) if not arguments.only or one.name in arguments.only]
     started = time.monotonic()
