@@ -56,6 +56,8 @@ PAIRS = [
     ("gfx942", (0x7E1402F9, 0x00041504), (0x0216090A,), 1, "v10"),
     # v_cmp_eq_u32 vcc, v4, v4; v_cndmask_b32 v10, v4, v6, vcc
     ("gfx942", (0x7D940904,), (0x00140D04,), 2, "vcc"),
+    # v_cmp_eq_u32 s[0:1], v4, v4; v_cndmask_b32 v10, v4, v6, s[0:1]
+    ("gfx942", (0xD0CA0000, 0x00020904), (0xD100000A, 0x00020D04), 2, "s0"),
     # v_mov_b32 v4, v6; v_readlane_b32 s20, v4, 0
     ("gfx942", (0x7E080306,), (0xD2890014, 0x00010104), 1, "v4"),
     # v_cmpx_eq_u32 vcc, v4, v4; v_readfirstlane_b32 s20, v6
