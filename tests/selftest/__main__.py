@@ -15,6 +15,7 @@ from tests.selftest.alone import tried
 from tests.selftest.campaign import Run, group_of, table
 from tests.selftest.catalogue import Source, alone, is_equivalent_launch, of_bug_classes, sampled, sources
 from tests.selftest.given import try_outputs
+from tests.selftest.machine_code import try_machine_code
 from tests.selftest.trial import run_launches
 from tests.selftest.variants import candles, try_variants, variants
 
@@ -66,8 +67,12 @@ def main() -> int:
     parser.add_argument(
         "--arch", action="append", default=[], help="of --variants: as machine code for this target too"
     )
+    parser.add_argument("--machine-code", action="store_true", help="instructions in place of sources, by --arch")
     parser.add_argument("--others", action="store_true", help="launches, outputs and lone compilations alone")
     arguments = parser.parse_args()
+    if arguments.machine_code:
+        try_machine_code(arguments)
+        return 0
     if arguments.variants:
         _right(arguments)
         return 0
