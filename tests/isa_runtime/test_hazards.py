@@ -148,6 +148,14 @@ def test_too_few_wait_states_are_a_fault(
     )
 
 
+@pytest.mark.parametrize("padding", [(), (NOP,)], ids=["in a function", "behind padding"])
+def test_a_function_begins_behind_padding(machine: Machine, padding: tuple[int, ...]) -> None:
+    """v_cmp_eq_u32 vcc, v4, v4; v_cndmask_b32 v10, v4, v6, vcc at 256 bytes, where another function may begin."""
+    before = (NOP,) * (64 - len(HEAD) - len(BEFORE) - 1 - len(padding))
+    message = said_of(machine, "gfx942", (*before, 0x7D940904, *padding, 0x00140D04))
+    assert bool(message) is (not padding)
+
+
 def test_a_wide_store_to_a_buffer_with_a_scalar_offset_leaves_time(machine: Machine) -> None:
     """buffer_store_dwordx4 v[4:7], v1, s[20:23], s22 offen; v_mov_b32 v6, 0"""
     assert said_of(machine, "gfx942", (*NO_RECORDS, 0xE07C1000, 0x16050401, 0x7E0C0280)) == ""
