@@ -56,6 +56,8 @@ PAIRS = [
     ("gfx942", (0x7E1402F9, 0x00041504), (0x0216090A,), 1, "v10"),
     # v_cmp_eq_u32 vcc, v4, v4; v_cndmask_b32 v10, v4, v6, vcc
     ("gfx942", (0x7D940904,), (0x00140D04,), 2, "vcc"),
+    # v_cmp_eq_u32 s[0:1], v4, v4; v_cndmask_b32 v10, v4, v6, s[0:1]
+    ("gfx942", (0xD0CA0000, 0x00020904), (0xD100000A, 0x00020D04), 2, "s0"),
     # v_mov_b32 v4, v6; v_readlane_b32 s20, v4, 0
     ("gfx942", (0x7E080306,), (0xD2890014, 0x00010104), 1, "v4"),
     # v_cmpx_eq_u32 vcc, v4, v4; v_readfirstlane_b32 s20, v6
@@ -144,6 +146,14 @@ def test_too_few_wait_states_are_a_fault(
     assert re.search(
         rf" comes {counted} after the \w+ at 0x1\w+, and {needed} are needed where .* {register} and ", message
     )
+
+
+@pytest.mark.parametrize("padding", [(), (NOP,)], ids=["in a function", "behind padding"])
+def test_a_function_begins_behind_padding(machine: Machine, padding: tuple[int, ...]) -> None:
+    """v_cmp_eq_u32 vcc, v4, v4; v_cndmask_b32 v10, v4, v6, vcc at 256 bytes, where another function may begin."""
+    before = (NOP,) * (64 - len(HEAD) - len(BEFORE) - 1 - len(padding))
+    message = said_of(machine, "gfx942", (*before, 0x7D940904, *padding, 0x00140D04))
+    assert bool(message) is (not padding)
 
 
 def test_a_wide_store_to_a_buffer_with_a_scalar_offset_leaves_time(machine: Machine) -> None:

@@ -18,6 +18,7 @@ from tests.selftest.campaign import Run, group_of, table
 from tests.selftest.catalogue import Source, alone, is_equivalent_launch, of_bug_classes, sampled, sources
 from tests.selftest.given import try_outputs
 from tests.selftest.judges import by_port, report, run
+from tests.selftest.machine_code import try_machine_code
 from tests.selftest.mutants import of_reference, of_specs
 from tests.selftest.ported import ported_cases
 from tests.selftest.recordings import recorded_cases
@@ -92,8 +93,12 @@ def main() -> int:
     parser.add_argument(
         "--judges", action="store_true", help="mutants of the reference and the specs in place of kernels"
     )
+    parser.add_argument("--machine-code", action="store_true", help="instructions in place of sources, by --arch")
     parser.add_argument("--others", action="store_true", help="launches, outputs and lone compilations alone")
     arguments = parser.parse_args()
+    if arguments.machine_code:
+        try_machine_code(arguments)
+        return 0
     if arguments.variants:
         _right(arguments)
         return 0

@@ -169,9 +169,10 @@ Several Classified::scalars_read() const {
   if (!kind.vector || inst->encoding == Encoding::VOPD) return found;
   const u16 mask = code->generation == 9 ? 2 : 1;
   const bool promoted = inst->flags & Promoted;
+  const int has_mask = kind.takes_mask && promoted ? 2 : 0;
   for (int n = 0; n < 3; ++n)
-    if (inst->src[n] < vcc + 2 && (inst->src[n] || n == 0))  // 0 where there is no operand
-      found.add({inst->src[n], static_cast<u16>(n == 2 && kind.takes_mask && promoted ? mask : 1)});
+    if (inst->src[n] < vcc + 2 && (inst->src[n] || n == 0 || n == has_mask))  // 0 where there is no operand
+      found.add({inst->src[n], n && n == has_mask ? mask : u16{1}});
   if ((kind.takes_mask && !promoted) || kind.div_fmas) found.add({vcc, mask});
   return found;
 }
