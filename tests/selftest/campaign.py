@@ -59,10 +59,12 @@ class Job:
         return result
 
 
-def jobs(rows: Iterable[tuple[Source, int, Mutant]], cap: int, chunk: int, waves: bool = False) -> Iterator[Job]:
+def jobs(
+    rows: Iterable[tuple[Source, int, Mutant]], cap: int, chunk: int, waves: bool = False, most: int = 1
+) -> Iterator[Job]:
     """Trials of at most ``chunk`` mutants, Candle's in waves of 32 and ours in waves of 64.
 
-    With ``waves`` ours in waves of both sizes, and the kernels of a source in several jobs."""
+    With ``waves`` ours in waves of both sizes; the kernels of a source in up to ``most`` jobs."""
     groups: dict[Source, dict[int, Mutant]] = defaultdict(dict)
     for source, number, mutant in rows:
         groups[source][number] = mutant
@@ -73,7 +75,7 @@ def jobs(rows: Iterable[tuple[Source, int, Mutant]], cap: int, chunk: int, waves
             for part in range(parts):
                 mine = {number: mutants[number] for number in numbers[part::parts]}
                 whole = Job(source, wave, mine, cap, source.kernels)
-                pieces = min(-(-whole.cost // PART), len(source.kernels)) if waves else 1
+                pieces = min(-(-whole.cost // PART), len(source.kernels), most)
                 for piece in range(pieces):
                     yield replace(whole, kernels=source.kernels[piece::pieces])
 
@@ -88,6 +90,7 @@ class Run:
         self.mutants = {number: mutant for number, (_, mutant) in enumerate(mutants, 1)}
         self.every, self.workers, self.file = every, workers, file
         self.chunk = min(max(CHUNKS[0], len(mutants) // workers), CHUNKS[1])
+        self.pieces = max(workers // 4, 1)
         self.state: dict[int, dict[str, Any]] = {}
         self.broken: list[str] = []
         for number, mutant in self.mutants.items():
@@ -112,19 +115,19 @@ class Run:
     def run(self) -> None:
         """Every trial: a mutant that lives goes on to more cases, and to the other sources that have it."""
         self.first()
-        self._elsewhere("modules that come to it", ("not reached",), CAP)
+        self._elsewhere("modules that come to it", ("not reached",), False)
         left = [(self.homes[n], n, self.mutants[n]) for n in self._left("survived", "robustness")]
-        self._round(jobs(left, MOST, self.chunk, True), "more cases")
-        self._elsewhere("other modules", ("survived", "robustness"), CAP)
+        self._round(jobs(left, MOST, self.chunk, True, self.pieces), "more cases")
+        self._elsewhere("other modules", ("survived", "robustness"), True)
 
-    def _elsewhere(self, what: str, kinds: Sequence[str], cap: int) -> None:
+    def _elsewhere(self, what: str, kinds: Sequence[str], waves: bool) -> None:
         others = [
             (source, n, self.mutants[n])
             for n in self._left(*kinds)
             for source in self.every
             if source.tree == self.mutants[n].tree and self.mutants[n].file in source.files and source != self.homes[n]
         ]
-        self._round(jobs(others, cap, self.chunk, True), what)
+        self._round(jobs(others, CAP, self.chunk, waves, self.pieces), what)
 
     def write(self, file: Path) -> None:
         """What became of each mutant, so far."""
