@@ -170,7 +170,7 @@ def _of_floats(part: Expected, got: Array, kind: DType, ulp: int) -> dict[str, A
     zero = np.asarray(part.value.astype(np.float64) == 0)
 
     def of(ordinal: NDArray[np.int64]) -> Array:
-        return _floats(np.where(nan, ordinals(got, kind), ordinal), got, kind)
+        return floats(np.where(nan, ordinals(got, kind), ordinal), got, kind)
 
     def some(number: float) -> Array:
         return np.full(got.size, number, np.float32).astype(got.dtype)
@@ -186,7 +186,7 @@ def _of_floats(part: Expected, got: Array, kind: DType, ulp: int) -> dict[str, A
     }
 
 
-def _floats(ordinal: NDArray[np.int64], got: Array, kind: DType) -> Array:
+def floats(ordinal: NDArray[np.int64], got: Array, kind: DType) -> Array:
     """The floats of ``ordinal``, of ``got`` where that is beyond every number."""
     assert kind.format is not None
     magnitude = np.where(ordinal < 0, -1 - ordinal, ordinal)
