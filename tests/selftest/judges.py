@@ -37,7 +37,7 @@ from tests.selftest.recordings import Line, Recorded, tracing, wrong_with
 
 SECONDS, BYTES = 30, 12 << 30
 """What a mutant may use of the processor and of memory; a loop without an end takes more."""
-KINDS = ("right", "accepted", "narrow", "ported", "equivalent", "unreached", "not reached", "survived", "broken")
+KINDS = ("right", "accepted", "narrow", "ported", "equivalent", "unrecorded", "not reached", "survived", "broken")
 """Killed by recorded answers, by wrong ones that are accepted, by right ones on a bound that are not, or by answers of
 our port; known to be the same, or to need what nobody recorded; come to by no case; alive; or a fault of the trial."""
 KILLED = ("right", "accepted", "ported")
@@ -200,11 +200,11 @@ def judged(mutant: Mutant, every: Sequence[Recorded]) -> Found:
     """What becomes of a mutant."""
     cases = cases_of(mutant, every)
     if not cases:
-        row = known_of(mutant, "unreached")
-        return Found("unreached" if row else "not reached", row.why if row else "no case comes to it")
+        row = known_of(mutant, "unrecorded")
+        return Found("unrecorded" if row else "not reached", row.why if row else "no case comes to it")
     answer, seconds = in_child(lambda: astuple((_by_spec if mutant.kernel else _of)(mutant, cases)))
     kind, why = answer[:2] if answer else ("right", "comes to no end, or takes all memory")
-    row = known_of(mutant, "equivalent", "unreached") if kind == "survived" else None
+    row = known_of(mutant, "equivalent", "unrecorded") if kind == "survived" else None
     return Found(row.kind, row.why, seconds) if row else Found(kind, why, seconds)
 
 
