@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import resource
 import sys
@@ -17,7 +16,7 @@ from tests.selftest.alone import tried
 from tests.selftest.campaign import Run, group_of, table
 from tests.selftest.catalogue import Source, alone, is_equivalent_launch, of_bug_classes, sampled, sources
 from tests.selftest.given import try_outputs
-from tests.selftest.judges import by_port, report, run
+from tests.selftest.judges import by_port, report, resumed, run
 from tests.selftest.machine_code import try_machine_code
 from tests.selftest.mutants import of_reference, of_specs
 from tests.selftest.ported import ported_cases
@@ -67,13 +66,18 @@ def _judges(arguments: argparse.Namespace) -> None:
     kernels = list({one.kernel.name: one.kernel for one in every}.values())
     specs = arguments.count // 7
     mutants = [*of_reference(arguments.count - specs, arguments.seed), *of_specs(kernels, specs, arguments.seed)]
-    found = run(mutants, every, say=True)
+    found = resumed(arguments.resume) if arguments.resume else {}
+    run(mutants, every, found, arguments.json)
     print(f"judged by recorded answers, {time.monotonic() - started:.0f} s", flush=True)
-    by_port(mutants, found, ported_cases(sorted({one.kernel.module for one in every})))
-    if arguments.json:
-        rows = [{"id": one.id, "unit": one.unit, **vars(found[one.id])} for one in mutants]
-        arguments.json.write_text(json.dumps(rows, indent=0))
-    print(*report(mutants, found), f"{time.monotonic() - started:.0f} s", sep="\n")
+    by_port(mutants, ported_cases(sorted({one.kernel.module for one in every})), found, arguments.json)
+    print(*report(mutants, found), _used(started), sep="\n")
+
+
+def _used(started: float) -> str:
+    """What the command took."""
+    every = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu = sum(one.ru_utime + one.ru_stime for one in every)
+    return f"{time.monotonic() - started:.0f} s, {cpu:.0f} s of CPU"
 
 
 def main() -> int:
@@ -124,8 +128,7 @@ def main() -> int:
         for mutant, state in sorted(rows, key=lambda row: row[0].id):
             print(f"{mutant.id}   [{mutant.unit[:150]}] {state.get('cases', 0)} cases")
     print(*run.broken, sep="\n")
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"{time.monotonic() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU")
+    print(_used(started))
     return 0
 
 

@@ -86,7 +86,7 @@ def rejected(
     if reference.flaw(kernel.module, kernel.variant, launch.reference_arguments, buffers) is not None:
         return np.ones(one.at.size, np.bool_)
     wrong = _wrong(one.elements, _at(allowed, one.at), before, kind, ulp)
-    if has_equivalents(kernel) and not wrong.all():  # the others have to be right by the same rule
+    if _has_equivalents(kernel) and not wrong.all():  # the others have to be right by the same rule
         unchanged = _wrong(answer[argument.name][start:], allowed, argument.data[start:], kind, ulp)
         wrong |= bool(unchanged.any())
     if wrong.any():
@@ -114,7 +114,7 @@ def _at(one: Expected, at: NDArray[np.int64]) -> Expected:
     return Expected(one.value[at], low, high, free, written, ends)
 
 
-def has_equivalents(kernel: Kernel) -> bool:
+def _has_equivalents(kernel: Kernel) -> bool:
     """Whether the reference has more than one right answer to a launch of ``kernel``."""
     return kernel.module in ("sort", "reduce", "quantized", "mmq", "mmvq", "moe")
 
@@ -149,7 +149,7 @@ def _alterations(
 
 def _sees_the_whole(kernel: Kernel, kind: DType) -> bool:
     """Whether an element of an answer has a say in what is right of another: indices, and the bytes of a number."""
-    return kernel.family == "rand" or (has_equivalents(kernel) and kind.kind != "float")
+    return kernel.family == "rand" or (_has_equivalents(kernel) and kind.kind != "float")
 
 
 def _of_integers(got: Array, flipped: Array) -> dict[str, Array]:
@@ -170,7 +170,7 @@ def _of_floats(part: Expected, got: Array, kind: DType, ulp: int) -> dict[str, A
     zero = np.asarray(part.value.astype(np.float64) == 0)
 
     def of(ordinal: NDArray[np.int64]) -> Array:
-        return _floats(np.where(nan, ordinals(got, kind), ordinal), got, kind)
+        return floats(np.where(nan, ordinals(got, kind), ordinal), got, kind)
 
     def some(number: float) -> Array:
         return np.full(got.size, number, np.float32).astype(got.dtype)
@@ -186,7 +186,7 @@ def _of_floats(part: Expected, got: Array, kind: DType, ulp: int) -> dict[str, A
     }
 
 
-def _floats(ordinal: NDArray[np.int64], got: Array, kind: DType) -> Array:
+def floats(ordinal: NDArray[np.int64], got: Array, kind: DType) -> Array:
     """The floats of ``ordinal``, of ``got`` where that is beyond every number."""
     assert kind.format is not None
     magnitude = np.where(ordinal < 0, -1 - ordinal, ordinal)

@@ -154,19 +154,18 @@ class Known:
     change: re.Pattern[str]
     why: str
 
-    def holds(self, mutant: Mutant) -> bool:
+    def holds(self, file: str, unit: str, change: str) -> bool:
         return (
-            self.file.fullmatch(f"{mutant.tree}/{mutant.file}") is not None
-            and (self.unit[1:] == mutant.unit if self.unit.startswith("=") else self.unit in mutant.unit)
-            and self.change.fullmatch(f"{mutant.operator}: {mutant.old}") is not None
+            self.file.fullmatch(file) is not None
+            and (self.unit[1:] == unit if self.unit.startswith("=") else self.unit in unit)
+            and self.change.fullmatch(change) is not None
         )
 
 
-@cache
-def known() -> tuple[Known, ...]:
-    """The rows of equivalent.yaml."""
+def decided(path: Path) -> tuple[Known, ...]:
+    """The rows of a file such as equivalent.yaml."""
     rows = []
-    for kind, groups in yaml.safe_load((HERE / "equivalent.yaml").read_text()).items():
+    for kind, groups in yaml.safe_load(path.read_text()).items():
         if kind == "launches":
             continue
         for group in groups or ():
@@ -177,6 +176,12 @@ def known() -> tuple[Known, ...]:
     return tuple(rows)
 
 
+@cache
+def known() -> tuple[Known, ...]:
+    """The rows of equivalent.yaml."""
+    return decided(HERE / "equivalent.yaml")
+
+
 def is_equivalent_launch(name: str) -> bool:
     """Whether a wrong launch is known to give the same."""
     rows = yaml.safe_load((HERE / "equivalent.yaml").read_text())["launches"]
@@ -185,7 +190,8 @@ def is_equivalent_launch(name: str) -> bool:
 
 def known_of(mutant: Mutant, reached: bool = True) -> Known | None:
     """What was decided of it, or with ``reached`` unset why no case comes to it."""
-    return next((row for row in known() if (row.kind != "unreached") == reached and row.holds(mutant)), None)
+    where = (f"{mutant.tree}/{mutant.file}", mutant.unit, f"{mutant.operator}: {mutant.old}")
+    return next((row for row in known() if (row.kind != "unreached") == reached and row.holds(*where)), None)
 
 
 @dataclass(frozen=True)

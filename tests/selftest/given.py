@@ -20,6 +20,7 @@ from conformance.spec.load import load_specs
 from conformance.verdict.compare import is_nan, is_poison, ordinals
 from conformance.verdict.judge import Judging
 from conformance.verdict.trials import TrialCase, generated, generated_parts
+from tests.selftest.altered import floats
 
 Arguments = tuple[Any, ...]
 
@@ -112,14 +113,6 @@ def launches_of(kernel: Kernel, case: TrialCase) -> list[Given]:
 Place = tuple[str, Any, np.ndarray, np.ndarray]
 
 
-def _float_step(value: np.ndarray, steps: np.ndarray, kind: Any) -> np.ndarray:
-    """The values so many ordinals on."""
-    bits, width = kind.bits, 8 * kind.size
-    magnitude = np.where(steps < 0, -1 - steps, steps).astype(np.uint64)
-    sign = np.where(steps < 0, np.uint64(1) << np.uint64(width - 1), np.uint64(0))
-    return (magnitude | sign).astype(bits).view(value.dtype)
-
-
 def outputs_of(kernel: Kernel, chance: random.Random) -> Iterator[tuple[str, bool]]:
     """Each operator that an output of a case of ``kernel`` has a place for, and whether the harness rejects it."""
     cases = [one for one in generated_parts(kernel).judged]
@@ -189,7 +182,7 @@ def _places(
         high = np.maximum(high, np.where(is_nan(expected.exact()[1], kind), high, ordinals(expected.exact()[1], kind)))
     beyond = high + kernel.tolerance.ulp + 1
     if 0 <= beyond[at] < kind.format.smallest_nan:
-        yield "one step beyond the bound", at + one.start, _float_step(value[at : at + 1], beyond[at : at + 1], kind)[0]
+        yield "one step beyond the bound", at + one.start, floats(beyond[at : at + 1], value[at : at + 1], kind)[0]
     if expected.low is not None or expected.high is not None or expected.exact is not None:
         return
     exact = [at for at in numbers if kernel.tolerance.ulp == 0 and value[at] != 0 and np.isfinite(float(value[at]))]

@@ -16,8 +16,8 @@ import resource
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
 from functools import cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -29,6 +29,7 @@ from unittest import mock
 from conformance.files import REFERENCE
 from conformance.outcome import NO_EVIDENCE
 from conformance.replay.traces import Traces
+from conformance.writing import write_text
 from tests.selftest.altered import rejected, wanted
 from tests.selftest.mutants import Mutant, files_of_reference, known_of
 from tests.selftest.python_sites import places
@@ -36,9 +37,12 @@ from tests.selftest.recordings import Line, Recorded, tracing, wrong_with
 
 SECONDS, BYTES = 30, 12 << 30
 """What a mutant may use of the processor and of memory; a loop without an end takes more."""
-KINDS = ("right", "accepted", "narrow", "ported", "equivalent", "unreached", "not reached", "survived", "broken")
+KINDS = ("right", "accepted", "narrow", "ported", "equivalent", "unrecorded", "not reached", "survived", "broken")
 """Killed by recorded answers, by wrong ones that are accepted, by right ones on a bound that are not, or by answers of
 our port; known to be the same, or to need what nobody recorded; come to by no case; alive; or a fault of the trial."""
+KILLED = ("right", "accepted", "ported")
+NOTED = 20
+"""Mutants between two writes of what was found."""
 MOST = 1000
 """Cases whose answers are judged altered too; all are judged as they are."""
 
@@ -196,11 +200,11 @@ def judged(mutant: Mutant, every: Sequence[Recorded]) -> Found:
     """What becomes of a mutant."""
     cases = cases_of(mutant, every)
     if not cases:
-        row = known_of(mutant, "unreached")
-        return Found("unreached" if row else "not reached", row.why if row else "no case comes to it")
+        row = known_of(mutant, "unrecorded")
+        return Found("unrecorded" if row else "not reached", row.why if row else "no case comes to it")
     answer, seconds = in_child(lambda: astuple((_by_spec if mutant.kernel else _of)(mutant, cases)))
     kind, why = answer[:2] if answer else ("right", "comes to no end, or takes all memory")
-    row = known_of(mutant, "equivalent", "unreached") if kind == "survived" else None
+    row = known_of(mutant, "equivalent", "unrecorded") if kind == "survived" else None
     return Found(row.kind, row.why, seconds) if row else Found(kind, why, seconds)
 
 
@@ -224,37 +228,52 @@ def _by_spec(mutant: Mutant, cases: Sequence[Recorded]) -> Found:
     return verdict([replace(one, kernel=kernel, launch=trace.launch, answer=trace.answer) for one, trace in rows])
 
 
-def run(mutants: Sequence[Mutant], every: Sequence[Recorded], say: bool = False) -> dict[str, Found]:
-    """What becomes of each of ``mutants``, by its id."""
+def resumed(file: Path) -> dict[str, Found]:
+    """The mutants that were killed in an earlier run."""
+    rows = {row.pop("id"): row for row in json.loads(file.read_text())}
+    return {name: Found(row["kind"], row["why"], row["seconds"]) for name, row in rows.items() if row["kind"] in KILLED}
+
+
+def run(
+    mutants: Sequence[Mutant], every: Sequence[Recorded], found: dict[str, Found], file: Path | None = None
+) -> None:
+    """Find what becomes of each of ``mutants``, by its id."""
     gc.freeze()  # a collection in a child would copy all of it
-    found = {}
     try:
-        for number, mutant in enumerate(mutants, 1):
+        for mutant in _noted([one for one in mutants if one.id not in found], found, file):
             found[mutant.id] = judged(mutant, every)
-            if say and number % 25 == 0:
-                print(f"{number} of {len(mutants)}", file=sys.stderr, flush=True)
     finally:
         gc.unfreeze()
-    return found
 
 
-def by_port(mutants: Sequence[Mutant], found: dict[str, Found], cases: Sequence[Recorded]) -> None:
+def by_port(
+    mutants: Sequence[Mutant], cases: Sequence[Recorded], found: dict[str, Found], file: Path | None = None
+) -> None:
     """Judge what is alive by the answers of our port as well: what these kill is of the kind ``ported``, whatever was
     decided of it by hand."""
-    for mutant in mutants:
-        if found[mutant.id].kind not in ("right", "accepted", "broken"):
-            then = judged(mutant, cases)
-            if then.kind in ("right", "accepted"):
-                found[mutant.id] = replace(then, kind="ported")
+    for mutant in _noted([one for one in mutants if found[one.id].kind not in (*KILLED, "broken")], found, file):
+        then = judged(mutant, cases)
+        if then.kind in KILLED:
+            found[mutant.id] = replace(then, kind="ported")
+
+
+def _noted(mutants: Sequence[Mutant], found: dict[str, Found], file: Path | None) -> Iterator[Mutant]:
+    """Each of ``mutants``; what was found by then is written to ``file`` every so often."""
+    for number, mutant in enumerate(mutants, 1):
+        yield mutant
+        if file is not None and (number % NOTED == 0 or number == len(mutants)):
+            rows = [{"id": name, **asdict(one)} for name, one in found.items()]
+            write_text(file, json.dumps(rows, indent=0))
+            print(f"{number} of {len(mutants)}", file=sys.stderr, flush=True)
 
 
 def report(mutants: Sequence[Mutant], found: dict[str, Found]) -> list[str]:
     """How many of each kind there are, by file and by operator, and what is alive."""
     lines = []
-    for title, key in (("file", lambda one: one.file), ("operator", lambda one: one.operator)):
+    for title in ("file", "operator"):
         groups: dict[str, Counter[str]] = defaultdict(Counter)
         for mutant in mutants:
-            for name in (key(mutant), "all"):
+            for name in (getattr(mutant, title), "all"):
                 groups[name][found[mutant.id].kind] += 1
         lines += ["", f"by {title}: {' '.join(KINDS)}"]
         lines += [f"{name}: {' '.join(str(groups[name][kind]) for kind in KINDS)}" for name in sorted(groups)]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 import random
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from conformance.dtypes import DTYPES
 from conformance.files import REFERENCE
 from conformance.spec.kernel import Kernel
+from tests.selftest.catalogue import Known, decided
 from tests.selftest.python_sites import places
 
 KNOWN = Path(__file__).parent / "judges.yaml"
@@ -36,10 +34,11 @@ class Mutant:
     lines: tuple[int, ...] = ()
     number: int = -1
     kernel: Kernel | None = None
+    column: int = 0
 
     @property
     def id(self) -> str:
-        where = f"{self.file}:{self.line}" if self.kernel is None else f"{self.file}: {self.kernel.name}"
+        where = f"{self.file}:{self.line}:{self.column}" if self.kernel is None else f"{self.file}: {self.kernel.name}"
         return f"{where}: {self.operator}: {self.change}"
 
 
@@ -47,37 +46,16 @@ def files_of_reference() -> list[str]:
     return sorted(path.relative_to(REFERENCE).as_posix() for path in REFERENCE.rglob("*.py"))
 
 
-@dataclass(frozen=True)
-class Known:
-    """What was decided by hand of mutants of ``file``, in a line with the text ``unit``, where ``change`` matches."""
-
-    kind: str
-    file: re.Pattern[str]
-    unit: str
-    change: re.Pattern[str]
-    why: str
-
-
 @cache
 def known() -> tuple[Known, ...]:
     """The rows of judges.yaml."""
-    found = []
-    for kind, groups in yaml.safe_load(KNOWN.read_text()).items():
-        for group in groups or ():
-            for row in group["of"]:
-                file, unit, change = (row, "", ".*") if isinstance(row, str) else (*row, ".*")[:3]
-                found.append(Known(kind, re.compile(file), unit, re.compile(change), group["why"]))
-    return tuple(found)
+    return decided(KNOWN)
 
 
 def known_of(mutant: Mutant, *kinds: str) -> Known | None:
     """What was decided of it, as one of ``kinds``."""
-    change = f"{mutant.operator}: {mutant.change}"
-    for row in known():
-        is_of = row.kind in kinds and row.file.fullmatch(mutant.file) and row.unit in mutant.unit
-        if is_of and row.change.fullmatch(change):
-            return row
-    return None
+    where = (mutant.file, mutant.unit, f"{mutant.operator}: {mutant.change}")
+    return next((row for row in known() if row.kind in kinds and row.holds(*where)), None)
 
 
 def of_reference(count: int, seed: int, files: Sequence[str] = ()) -> list[Mutant]:
@@ -90,9 +68,10 @@ def of_reference(count: int, seed: int, files: Sequence[str] = ()) -> list[Mutan
             continue
         rows, source = [], text.splitlines()
         for number, place in enumerate(places(ast.parse(text))):
-            line: int = place.old.lineno  # type: ignore[attr-defined]
+            assert isinstance(place.old, ast.expr | ast.stmt)
+            line, column = place.old.lineno, place.old.col_offset
             unit, lines = source[line - 1].strip(), tuple(place.lines) if place.runs else ()
-            one = Mutant(file, line, place.operator, place.text, unit, lines, number)
+            one = Mutant(file, line, place.operator, place.text, unit, lines, number, column=column)
             rows.append((chance.random() / WEIGHTS.get(place.operator, 1.0), one))
         mine = [one for _, one in sorted(rows, key=lambda row: row[0]) if known_of(one, "left_out") is None]
         if mine:

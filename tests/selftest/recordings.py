@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType
 from typing import Any
 
 from conformance.cases.case import Case
@@ -74,7 +74,7 @@ def spread(every: Sequence[Recorded]) -> list[Recorded]:
 
 def observed(one: Recorded) -> str | None:
     """Fill in what the unmutated reference says, and the lines that run; what is wrong with the recorded answer."""
-    for module in _modules():
+    for module in [module for name, module in sys.modules.items() if name.startswith("reference.")]:
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):
                 value.cache_clear()  # what is taken from a cache would not run
@@ -112,10 +112,6 @@ def tracing() -> Iterator[set[Line]]:
         yield lines
     finally:
         sys.settrace(before)
-
-
-def _modules() -> list[ModuleType]:
-    return [module for name, module in list(sys.modules.items()) if name.startswith("reference.")]
 
 
 def wrong_with(one: Recorded, expected: Wanted) -> str | None:

@@ -7,19 +7,19 @@ import ast
 import pytest
 
 from conformance.files import REFERENCE
-from tests.selftest.judges import judged, mutated, run, users
+from tests.selftest.judges import Found, judged, mutated, run, users
 from tests.selftest.mutants import Mutant, files_of_reference, known, of_reference, of_specs
 from tests.selftest.python_sites import places
 from tests.selftest.recordings import Recorded, recorded_cases
 
-FILES = ("rope.py", "sort.py", "fast_reduce.py", "quantized/sums.py", "quantized/products.py", "result.py")
-SURVIVE = ("fast_reduce.py:54: arithmetic: -1 -> 1",)  # rows of two dimensions alone are recorded: dims[-1] is dims[1]
+FILES = ("rope.py", "fast_reduce.py", "quantized/sums.py", "quantized/products.py", "result.py")
+SURVIVE = ["fast_reduce.py:54:50: arithmetic: -1 -> 1"]  # recorded rows have two dimensions: dims[-1] is dims[1]
 """Of the sample, which has other mutants than the whole catalogue."""
 
 
 @pytest.fixture(scope="module")
 def cases() -> list[Recorded]:
-    return recorded_cases(("reduce", "quantized", "sort"))
+    return recorded_cases(("reduce", "quantized"))
 
 
 def _mutant(file: str, change: str, unit: str) -> Mutant:
@@ -70,17 +70,18 @@ def test_a_wider_bound_accepts_what_is_wrong(cases: list[Recorded]) -> None:
 
 def test_a_sample_of_the_mutants_is_killed(cases: list[Recorded]) -> None:
     kernels = list({one.kernel.name: one.kernel for one in cases}.values())
-    mutants = [*of_reference(20, 1, FILES), *of_specs(kernels, 6, 1)]
-    found = run(mutants, cases)
+    mutants = [*of_reference(12, 1, FILES), *of_specs(kernels, 5, 1)]
+    found: dict[str, Found] = {}
+    run(mutants, cases, found)
     kinds = [one.kind for one in found.values()]
-    assert kinds.count("right") + kinds.count("accepted") >= 15
-    assert sorted(name for name, one in found.items() if one.kind == "survived") == sorted(SURVIVE)
+    assert kinds.count("right") + kinds.count("accepted") >= 10
+    assert sorted(name for name, one in found.items() if one.kind == "survived") == SURVIVE
 
 
 def test_rows_decided_by_hand_are_of_mutants_that_there_are() -> None:
     every = of_reference(10**6, 1)
     kinds = {row.kind for row in known()}
-    assert kinds <= {"left_out", "equivalent", "unreached"}
+    assert kinds <= {"left_out", "equivalent", "unrecorded"}
     for row in known():
         if row.kind != "left_out" and "specs" not in row.file.pattern:
             changes = [
