@@ -13,7 +13,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,7 @@ def _before_barrier(mutant: Mutant) -> Mutant:
     return replace(mutant, change=f"{mutant.change}, before s_barrier")
 
 
+@lru_cache(maxsize=4)
 def subject_of(machine: Machine, target: str, name: str) -> Subject:
     """A kernel with the cases of its verdict that are not costly, each launched once; raises ``AssertionError`` where
     one does not pass."""
