@@ -77,12 +77,14 @@ def code_object(
     nan_mode: int = 1 << 21 | 1 << 23,
     wave: int = 64,
     scratch_registers: bool = False,
+    functions: Sequence[int] = (),
 ) -> bytes:
     """A code object with one kernel, which gets its argument segment's address in s[0:1], the block's x in s2, and its
     thread's number in v0.
 
     With ``scratch_registers`` it gets a buffer of scratch memory in s[0:3], the arguments in s[4:5], the address of
-    scratch memory in s[6:7], the block's x in s8 and the wave's offset in scratch memory in s9.
+    scratch memory in s[6:7], the block's x in s8 and the wave's offset in scratch memory in s9. Symbols say that
+    ``functions`` begin at these words.
     """
     rows: list[dict[str, Any]] = [
         {".offset": 8 * place, ".size": 8, ".value_kind": kind} for place, kind in enumerate(arguments)
@@ -104,6 +106,7 @@ def code_object(
         "<IIIIq20xIIIHH4x", lds, scratch, 8 * len(rows), 0, text_at - descriptor_at, 0, rsrc1, rsrc2, properties, 0
     )
     symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 0x11, 0, 1, descriptor_at, 64)
+    symbols += b"".join(struct.pack("<IBBHQQ", 0, 0x12, 0, 1, text_at + 4 * word, 0) for word in functions)
     strings = b"\0" + name.encode() + b".kd\0"
     image = descriptor.ljust(256, b"\0") + text
     after = place + len(image)

@@ -58,6 +58,8 @@ PAIRS = [
     ("gfx942", (0x7D940904,), (0x00140D04,), 2, "vcc"),
     # v_cmp_eq_u32 s[0:1], v4, v4; v_cndmask_b32 v10, v4, v6, s[0:1]
     ("gfx942", (0xD0CA0000, 0x00020904), (0xD100000A, 0x00020D04), 2, "s0"),
+    # v_readfirstlane_b32 s0, v4; v_add_f32 v10, v4, s0, of two words
+    ("gfx942", (0x7E000504,), (0xD101000A, 0x00000104), 2, "s0"),
     # v_mov_b32 v4, v6; v_readlane_b32 s20, v4, 0
     ("gfx942", (0x7E080306,), (0xD2890014, 0x00010104), 1, "v4"),
     # v_cmpx_eq_u32 vcc, v4, v4; v_readfirstlane_b32 s20, v6
@@ -120,7 +122,7 @@ extern "C" __global__ void k(float *a, double *d, v4h *h, v4f *m, int *n) {
 """
 
 
-def said_of(machine: Machine, target: str, words: tuple[int, ...]) -> str:
+def said_of(machine: Machine, target: str, words: tuple[int, ...], functions: tuple[int, ...] = ()) -> str:
     """What the launch says; empty where it passes."""
     vega = target.startswith("gfx9")
     if vega:
@@ -128,7 +130,7 @@ def said_of(machine: Machine, target: str, words: tuple[int, ...]) -> str:
         words = (*HEAD, *before, *words, END)
     else:
         words = (*words, 0xBFB00000)
-    file = code_object(words, target=target, wave=64 if vega else 32)
+    file = code_object(words, target=target, wave=64 if vega else 32, functions=functions)
     failed, message, _ = machine.launch(file, SLOTS, SLOTS, SLOTS, SLOTS)
     assert failed in (0, FAILURE), message
     return message
@@ -148,12 +150,12 @@ def test_too_few_wait_states_are_a_fault(
     )
 
 
-@pytest.mark.parametrize("padding", [(), (NOP,)], ids=["in a function", "behind padding"])
-def test_a_function_begins_behind_padding(machine: Machine, padding: tuple[int, ...]) -> None:
-    """v_cmp_eq_u32 vcc, v4, v4; v_cndmask_b32 v10, v4, v6, vcc at 256 bytes, where another function may begin."""
-    before = (NOP,) * (64 - len(HEAD) - len(BEFORE) - 1 - len(padding))
-    message = said_of(machine, "gfx942", (*before, 0x7D940904, *padding, 0x00140D04))
-    assert bool(message) is (not padding)
+@pytest.mark.parametrize("functions", [(), (64,)], ids=["in a function", "where one begins"])
+def test_a_function_begins_where_a_symbol_says_so(machine: Machine, functions: tuple[int, ...]) -> None:
+    """v_cmp_eq_u32 vcc, v4, v4; s_nop 0; v_cndmask_b32 v10, v4, v6, vcc at 256 bytes, where another one may begin."""
+    before = (NOP,) * (64 - len(HEAD) - len(BEFORE) - 2)
+    message = said_of(machine, "gfx942", (*before, 0x7D940904, NOP, 0x00140D04), functions)
+    assert bool(message) is (not functions)
 
 
 def test_a_wide_store_to_a_buffer_with_a_scalar_offset_leaves_time(machine: Machine) -> None:

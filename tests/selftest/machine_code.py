@@ -13,8 +13,9 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -73,6 +74,7 @@ def _before_barrier(mutant: Mutant) -> Mutant:
     return replace(mutant, change=f"{mutant.change}, before s_barrier")
 
 
+@lru_cache(maxsize=4)
 def subject_of(machine: Machine, target: str, name: str) -> Subject:
     """A kernel with the cases of its verdict that are not costly, each launched once; raises ``AssertionError`` where
     one does not pass."""
@@ -173,12 +175,16 @@ def place_of(table: LineTable, mutant: Mutant) -> list[str]:
 
 
 class Campaign:
-    """Mutants of kernels on trial, one after the other, and what became of each."""
+    """Mutants of kernels on trial, one after the other, and what became of each, which is in ``file`` after each
+    kernel."""
 
-    def __init__(self, machine: Machine, seed: int) -> None:
+    def __init__(self, machine: Machine, seed: int, file: Path | None = None) -> None:
         self.fates: dict[Mutant, Fate] = {}
         self.places: dict[Mutant, list[str]] = {}
-        self._machine, self._seed = machine, seed
+        self._machine, self._seed, self._file = machine, seed, file
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [{"id": mutant.id, "of": self.places[mutant], **vars(fate)} for mutant, fate in self.fates.items()]
 
     def run(self, target: str, kernels: Sequence[str], count: int) -> None:
         """``count`` mutants of each of the kernels."""
@@ -191,6 +197,8 @@ class Campaign:
                 table = lines(subject.kernel.module, target)
                 for mutant in chosen:
                     self._judge(port, subject, table, mutant)
+                if self._file:
+                    self._file.write_text(json.dumps(self.rows(), indent=0))
                 kinds = Counter(self.fates[mutant].kind for mutant in chosen)
                 print(f"{target} {name}: {dict(kinds)}, {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
         finally:
@@ -247,17 +255,14 @@ def try_machine_code(arguments: argparse.Namespace) -> None:
     names = arguments.only or kernels()
     each = max(1, arguments.count // (len(targets) * len(names)))
     machine = Machine(build(isa_plan()))
-    campaign = Campaign(machine, arguments.seed)
+    campaign = Campaign(machine, arguments.seed, arguments.json)
     try:
         for target in targets:
             campaign.run(target, names, each)
     finally:
         machine.close()
     print(*table(campaign.fates), sep="\n")
-    rows = [{"id": mutant.id, "of": campaign.places[mutant], **vars(fate)} for mutant, fate in campaign.fates.items()]
-    if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=0))
-    survived = [row for row in rows if row["kind"] == "survived"]
+    survived = [row for row in campaign.rows() if row["kind"] == "survived"]
     print(f"\nsurvived: {len(survived)}")
     for row in survived:
         print(f"{row['id']}   [{' < '.join(row['of'][:3])}] {row['cases']} cases")

@@ -52,7 +52,9 @@ def kernel_code(code: bytes, kernel: str) -> tuple[bytes, slice, int]:
     elf = ELFFile(BytesIO(code))
     symbols = elf.get_section_by_name(".dynsym")
     assert isinstance(symbols, SymbolTableSection)
-    (symbol,) = symbols.get_symbol_by_name(kernel) or ()
+    found = symbols.get_symbol_by_name(kernel)
+    assert found is not None
+    (symbol,) = found
     number = next(n for n, section in enumerate(elf.iter_sections()) if section.name == ".text")
     text = elf.get_section(number)
     distance = text["sh_addr"] - text["sh_offset"]

@@ -18,13 +18,12 @@ from tests.selftest.machine_operators import OPERATORS, RENAMED, Instruction, mu
 from tests.selftest.machine_port import IsaPort, is_instruction
 
 SORT, AFFINE = "asort_asc_f32", "affine_f16"
-SAMPLED = {"gfx942": (SORT, "asort_desc_u8"), "gfx1100": (AFFINE, "affine_i64")}
+SAMPLED = {"gfx942": (SORT, "asort_desc_u8"), "gfx1100": (AFFINE,)}
 COMPILER = " 19."
 """Of the compiler whose code the sample is known of."""
 SURVIVE = (
     "gfx1100 affine_f16+0x9130: arithmetic: s_or_b32 -> s_and_b32",  # no vector instruction follows
     "gfx1100 affine_f16+0xaf54: mask: s_or_b32 -> s_nop",  # every lane is on
-    "gfx1100 affine_i64+0x1da40: arithmetic: v_lshlrev_b32 -> v_lshrrev_b32",  # an address that the one tile lacks
 )
 """Of the sample, which changes with the kernels' code."""
 PLANTED = (
@@ -95,7 +94,7 @@ def test_a_sample_of_the_mutants_is_killed(toolchain: Toolchain, machine: Machin
         campaign.run(target, names, 8)
     kinds = [fate.kind for fate in campaign.fates.values()]
     survived = {mutant.id for mutant, fate in campaign.fates.items() if fate.kind == "survived"}
-    assert sum(kind in KILLED for kind in kinds) >= 20
+    assert sum(kind in KILLED for kind in kinds) >= 15
     if COMPILER in toolchain.name:
         assert survived == set(SURVIVE)
 
@@ -113,7 +112,7 @@ def test_a_change_of_each_group_is_noticed(
 
 
 def test_a_change_of_each_group_is_planted() -> None:
-    assert {row[2] for row in PLANTED} == {row.group for row in (*OPERATORS, *RENAMED)}
+    assert {row[2] for row in PLANTED} == {row.group for row in OPERATORS} | {row.group for row in RENAMED}
 
 
 def test_words_stay_as_long_and_differ(machine: Machine) -> None:

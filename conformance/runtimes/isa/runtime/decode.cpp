@@ -179,8 +179,7 @@ void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &na
     std::unique_ptr<Kind> &kind = known[static_cast<u32>(i.encoding) * opcodes + i.opcode];
     if (!kind) kind = std::make_unique<Kind>(kind_of(found ? found : "", i.encoding, name));
     kinds.push_back(*kind);
-    // Where one function may end, without saying so, and another begins behind padding.
-    labels[n] = code.offsets[n] % 256 == 0 && (n == 0 || kinds[n - 1].idles);
+    labels[n] = code.functions.contains(code.address_of(n));  // the one before may end without saying so
   }
   for (const auto &[index, word] : branches) {
     const bool valid =

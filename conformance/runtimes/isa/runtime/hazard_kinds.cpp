@@ -170,8 +170,9 @@ Several Classified::scalars_read() const {
   const u16 mask = code->generation == 9 ? 2 : 1;
   const bool promoted = inst->flags & Promoted;
   const int has_mask = kind.takes_mask && promoted ? 2 : 0;
+  const bool second = promoted && inst->opcode < 320;  // VOPC and VOP2 have two operands, other ones may lack it
   for (int n = 0; n < 3; ++n)
-    if (inst->src[n] < vcc + 2 && (inst->src[n] || n == 0 || n == has_mask))  // 0 where there is no operand
+    if (inst->src[n] < vcc + 2 && (inst->src[n] || n == 0 || n == has_mask || (n == 1 && second)))  // 0 where none is
       found.add({inst->src[n], n && n == has_mask ? mask : u16{1}});
   if ((kind.takes_mask && !promoted) || kind.div_fmas) found.add({vcc, mask});
   return found;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -278,6 +279,7 @@ struct Code {
   std::vector<Dual> duals;
   std::vector<u32> index_of, offsets;
   u64 address = 0;                // of the first word, in the loaded image
+  std::set<u64> functions;        // where they begin, likewise
   std::map<u32, Hazard> hazards;  // by the index of the second instruction, which is a fault to execute
   std::string target;
   u32 generation = 0;     // of the instruction set: 9 to 12

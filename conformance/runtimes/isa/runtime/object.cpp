@@ -132,11 +132,13 @@ void Object::load_segments(std::string_view file) {
 
 void Object::read_symbols(std::string_view file) {
   each_section(file, [&](const Elf64_Shdr &section, const Elf64_Ehdr &header) {
-    if (section.sh_type != SHT_DYNSYM) return;
+    if (section.sh_type != SHT_DYNSYM && section.sh_type != SHT_SYMTAB) return;
     const auto strings = read<Elf64_Shdr>(file, header.e_shoff + u64{section.sh_link} * sizeof(Elf64_Shdr));
     const std::string_view names = part(file, strings.sh_offset, strings.sh_size);
     for (u64 n = 1; n < section.sh_size / sizeof(Elf64_Sym); ++n) {
       const auto symbol = read<Elf64_Sym>(file, section.sh_offset + n * sizeof(Elf64_Sym));
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) code_.functions.insert(image_.base + symbol.st_value);
+      if (section.sh_type == SHT_SYMTAB) continue;
       const std::string name(text_at(names, symbol.st_name));
       if (symbol.st_shndx == SHN_UNDEF && ELF64_ST_BIND(symbol.st_info) != STB_WEAK)
         throw Fault(Fault::Other, "has the undefined symbol " + name);
