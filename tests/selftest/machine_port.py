@@ -14,16 +14,14 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from conformance.engine.executor_client import Launching
-from conformance.engine.executor_host import ExecutorState, Host
-from conformance.engine.ipc import Channel
 from conformance.engine.messages import Setup
-from conformance.engine.remote_executor import Executor, Lost
+from conformance.engine.remote_executor import Lost
 from conformance.files import kernels_folder
 from conformance.port.amd_cache import compile_for
 from conformance.port.line_tables import LineTable, read_line_table
 from conformance.port.options import NO_OPTIONS
 from conformance.port.sources import find_sources
-from conformance.processes import InfrastructureError, Supervisor
+from conformance.processes import InfrastructureError
 from conformance.runtimes import choose
 from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.isa.kind import ARCH, KIND, LINES, SITES
@@ -35,9 +33,8 @@ from conformance.verdict.loop import run_cases
 from conformance.verdict.trials import TrialCase
 from tests.isa_runtime.machine import ENCODINGS, Machine
 from tests.selftest.machine_operators import Instruction, Mutant
+from tests.selftest.port import Held
 
-PATIENCE = 4.0
-"""Seconds for a launch: a case takes milliseconds."""
 LOADED = 100
 """Code objects that an executor loads before there is a new one."""
 
@@ -79,31 +76,18 @@ def compiled(module: str, target: str) -> bytes:
     return compile_for(find_toolchain([wanted], HIPCC_KINDS), source, wanted, NO_OPTIONS, LINES).code
 
 
-class IsaPort:
+class IsaPort(Held):
     """Code objects on the isa runtime, its executor in the hands of this process; ``sites`` is a folder for what they
     execute."""
 
     def __init__(self, target: str, sites: Path | None = None) -> None:
-        self._supervisor = Supervisor()
         with _environment({ARCH: target, SITES: str(sites or "")}):
-            setup = Setup(runtime="isa", orders=KIND.default_orders, choice=choose("isa"))
-            self._host = Host(self._supervisor, setup, [])
-            self._state: ExecutorState | None = None
-            self._executor: Executor
+            super().__init__(Setup(runtime="isa", orders=KIND.default_orders, choice=choose("isa")))
             self.renew()
-
-    def close(self) -> None:
-        self._host.close()
-        self._supervisor.close()
 
     def renew(self) -> None:
         """A fresh executor."""
-        if self._state is not None:
-            self._executor.close()
-            self._host.stop(self._state)
-        state = self._state = self._host.start([0])
-        assert state.ready is not None
-        self._executor = Executor(Channel.adopt(state.links.pop(0)), state.page, state.ready.pad, PATIENCE)
+        self._start()
         self._loaded = 0
 
     def load(self, code: bytes, kernel: str) -> Answer | None:

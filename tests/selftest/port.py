@@ -40,23 +40,39 @@ HASTE = 1.0
 _PLACE = re.compile(r"^(\S+?):(\d+):\d+: (error|note|fatal error)", re.M)
 
 
-class Port:
-    """Kernels, or with ``launchers`` the launchers, of one source."""
+class Held:
+    """The executor of a run, in the hands of this process and able to start afresh."""
 
-    def __init__(self, wave: int, options: BuildOptions = BuildOptions(), orders: tuple[str, ...] = ORDERS) -> None:  # noqa: B008
-        os.environ["HIPCPU_CXXFLAGS"] = "-ferror-limit=0 -w -fno-caret-diagnostics"
+    def __init__(self, setup: Setup) -> None:
         self._supervisor = Supervisor()
-        self._setup = Setup(runtime="cpu", wave=wave, orders=orders, choice=choose("cpu"))
-        self._host = Host(self._supervisor, self._setup, [])
-        self._options, self.orders, self.wave = options, orders, wave
+        self._host = Host(self._supervisor, setup, [])
         self._state: ExecutorState | None = None
-        self._code: tuple[bytes, str, bool] = (b"", "", False)
-        self.used = True
-        self.count = 0
+        self._executor: Executor
 
     def close(self) -> None:
         self._host.close()
         self._supervisor.close()
+
+    def _start(self) -> ExecutorState:
+        if self._state is not None:
+            self._executor.close()
+            self._host.stop(self._state)
+        state = self._state = self._host.start([0])
+        assert state.ready is not None
+        self._executor = Executor(Channel.adopt(state.links.pop(0)), state.page, state.ready.pad, PATIENCE)
+        return state
+
+
+class Port(Held):
+    """Kernels, or with ``launchers`` the launchers, of one source."""
+
+    def __init__(self, wave: int, options: BuildOptions = BuildOptions(), orders: tuple[str, ...] = ORDERS) -> None:  # noqa: B008
+        os.environ["HIPCPU_CXXFLAGS"] = "-ferror-limit=0 -w -fno-caret-diagnostics"
+        super().__init__(Setup(runtime="cpu", wave=wave, orders=orders, choice=choose("cpu")))
+        self._options, self.orders, self.wave = options, orders, wave
+        self._code: tuple[bytes, str, bool] = (b"", "", False)
+        self.used = True
+        self.count = 0
 
     def compile(self, path: Path, root: Path, launchers: bool) -> list[tuple[str, list[tuple[str, int]]]]:
         """The errors in ``path``, each with its places; without any it is the code from now on."""
@@ -84,15 +100,6 @@ class Port:
         self._functions: dict[str, Function | None] = {}
         self.used = False
         assert state.ready is not None
-
-    def _start(self) -> ExecutorState:
-        if self._state is not None:
-            self._executor.close()
-            self._host.stop(self._state)
-        state = self._state = self._host.start([0])
-        assert state.ready is not None
-        self._executor = Executor(Channel.adopt(state.links.pop(0)), state.page, state.ready.pad, PATIENCE)
-        return state
 
     def function(self, name: str) -> Function | None:
         if name not in self._functions:
