@@ -38,6 +38,9 @@ LAYOUT_OF = {
 _PER_THREADS_OF = 512
 """Values of a row that a block of upstream's quantizer takes: a channel of ``ne2`` and ``ne3`` begins at such a one."""
 
+_AT_ONCE = 256
+"""Weights of a row that upstream's tiles hold."""
+
 _PRODUCTS = 4
 """Roundings of a term before it is added: of its integers to float32, and of three products."""
 
@@ -155,7 +158,8 @@ def mmq(
     on tiles and on where the sums of a row are split among the blocks of the grid (``tmp_fixup`` holds the parts): on
     the order of sums alone. The value is the exact sum, rounded once; the interval is that of every order of sums of
     four weights each (``reference.interval``). Other forms of the formula that upstream itself uses where there are no
-    tensor cores have an interval of their own: ``equivalent``. Blocks that are read beyond a row meet zeros.
+    tensor cores have an interval of their own: ``equivalent``. Blocks that are read beyond a row meet zeros, and where
+    their scale is infinite a NaN is as good.
     """
     found = _product(variant, _FORMS[named(variant["qtype"])][0], x, y, ncols_x, nrows_x, ncols_y, stride_row_x)
     return {"dst": placed(dst, found)}
@@ -236,7 +240,21 @@ def equivalent(variant: Mapping[str, str], arguments: Mapping[str, Any], got: Ma
         found = _product(variant, form, **given)
         size = found.value.size
         mask[:size] |= inside(got["dst"][:size].reshape(found.value.shape), found).reshape(-1)
+    sizes = (given[name] for name in ("ncols_x", "nrows_x", "stride_row_x"))
+    infinite = _read_infinities(named(variant["qtype"]), given["x"], *map(int, sizes))
+    mask[:size] |= np.isnan(got["dst"][:size]) & np.tile(infinite, size // infinite.size)
     return {"dst": mask}
+
+
+def _read_infinities(qtype: str, x: Array, ncols_x: int, nrows_x: int, stride_row_x: int) -> Array:
+    """The rows behind which upstream, which takes 256 weights at a time, reads a scale that times zero is NaN."""
+    format_ = FORMATS[qtype]
+    per_row, there = ncols_x // format_.length, x.size // format_.size
+    read = np.arange(per_row, -(-ncols_x // _AT_ONCE) * _AT_ONCE // format_.length)
+    at = np.arange(nrows_x)[:, None] * stride_row_x + read
+    blocks, last = format_.blocks(x, there), np.minimum(at, there - 1)
+    infinite = ~(np.isfinite(blocks.d[last]) & np.isfinite(blocks.m[last]))
+    return np.asarray((infinite & (at < there)).any(axis=1))
 
 
 def _other_sums(layout: str, arguments: Mapping[str, Any], written: Array) -> Array:

@@ -89,6 +89,22 @@ def test_mmq_multiplies_an_infinite_scale_of_q6_k_once_for_128_weights() -> None
     assert call.wrong({"dst": -once.reshape(-1)}) > 0
 
 
+def test_mmq_may_read_an_infinite_scale_behind_a_row() -> None:
+    """Upstream takes 256 weights at a time: of 32 columns the next seven rows' blocks are read too, and meet zeros."""
+    call = of("mmq", "launch_mmq_gguf_q8_0")[0]
+    rows, x = int(call.arguments["nrows_x"]), call.arguments["x"].reshape(-1, 34).copy()
+    x[8, :2] = [0x00, 0x7C]
+    changed = {"x": x.reshape(-1), "ncols_x": np.int64(32), "stride_row_x": np.int64(1)}
+    call = replace(call, arguments={**call.arguments, **changed})
+    right = call.values()["dst"]
+    allowed = [row for row in range(rows) if row != 8 and call.wrong({"dst": _with_nan(right, row)}) == 0]
+    assert allowed == list(range(1, 8))
+
+
+def _with_nan(x: Array, at: int) -> Array:
+    return np.where(np.arange(x.size) == at, np.float32(np.nan), x)
+
+
 def quantize_arguments(ids: Array | None, shape: tuple[int, ...], padded: int) -> dict[str, Any]:
     """Rows of ``shape[3]`` values, 4 apart from each other, in ``shape[:2]`` channels with 8 more between them."""
     samples, channels, rows, width = shape
