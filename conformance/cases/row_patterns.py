@@ -60,6 +60,16 @@ def _ends(rows: Array, kind: DType) -> None:
         rows[:, place:][:, :1] = scalar(kind.name, text)
 
 
+def _spread(rows: Array, kind: DType) -> None:
+    """The finite limits of the type once each in every row, at the first column of another part of it in each."""
+    row = np.arange(len(rows))
+    part = rows.shape[1] // len(rows)
+    least = scalar(kind.name, "min")
+    rows[rows == least] = 1
+    rows[row, row * part] = scalar(kind.name, "max")
+    rows[row, np.roll(row, 1) * part] = least
+
+
 def _without_nan(rows: Array, _: DType) -> None:
     with np.errstate(invalid="ignore"):
         rows[np.isnan(rows.astype(np.float64))] = 1.0
@@ -106,6 +116,7 @@ _PATTERNS: dict[str, RowPattern] = {
     "lowest": _limit(upper=False),
     "greatest": _limit(upper=True),
     "ends": _ends,
+    "spread": _spread,
 }
 
 ROW_PATTERN_NAMES: tuple[str, ...] = (*_PATTERNS, *_FLOAT_PATTERNS)

@@ -33,7 +33,6 @@ _SUM_FIELDS = ("shape", "sum", "layout", "start", "values", "mark", "grid", "blo
 _LARGE = "shape=[257,257],layout=transposed,values=unit"  # S12: of one type, as it takes long
 
 # S12, W11: as long as a vocabulary.
-_LONG = "shape=[1,70000],values=unit,mark=ends"
 _LONG_SUM = "shape=[1,70000],values=ties,mark=sparse"
 _LONG_SUM_INTEGERS = "shape=[1,70000],values=unit"
 
@@ -56,7 +55,7 @@ def _fast_rows(op: str, name: str) -> tuple[Row, ...]:
     rows += ROWS["floats"] if dtype(name).kind == "float" else ()
     rows += ROWS["fast_large"] if name == "bf16" else ()
     if op != "sum":
-        return _written((*rows, _LONG), name)
+        return _written((*rows, *ROWS["extrema"]), name)
     rows += (*ROWS["fast_sum_floats"], _LONG_SUM) if dtype(name).kind == "float" else (_LONG_SUM_INTEGERS,)
     return _written(rows, name)
 
@@ -68,13 +67,17 @@ def _sum_rows(name: str) -> tuple[Row, ...]:
 
 
 def source(fields: Fields, kernel: Kernel, name: str, buffer: Buffer, columns: int) -> Buffer:
-    """``buffer`` (input ``name``) with its rows of ``columns`` elements overwritten as ``mark`` says, if given."""
+    """``buffer`` (input ``name``) with its rows of ``columns`` elements overwritten as ``mark`` says, if given: those of
+    a transposed matrix, of what is in memory otherwise."""
     if not fields.has("mark"):
         return buffer
     kind = dtype(kernel.param(name).dtype)
     data = buffer.data.copy()
     rows = data[buffer.start :]
-    rows[...] = fields.located(lambda: with_row_pattern(fields.text("mark", ""), rows, columns, kind))
+    if fields.text("layout", "") == "transposed" and len(fields.shape()) == 2:
+        rows = rows.reshape(columns, -1).T
+    marked = fields.located(lambda: with_row_pattern(fields.text("mark", ""), rows.ravel(), columns, kind))
+    rows[...] = marked.reshape(rows.shape)
     return Buffer(buffer.name, buffer.dtype, buffer.role, data, buffer.start)
 
 
