@@ -104,18 +104,20 @@ _EDGE_TIES: tuple[float, ...] = (2.0**-10, 2.0**-25, 2.0**-134, 2.0**-150, 464.0
 
 @lru_cache
 def twice(name: str) -> NDArray[Any]:
-    """Numbers of dtype ``name`` a step off a tie, which is lost in a narrower type on the way: read-only, 1-D."""
+    """Numbers of dtype ``name`` on a tie, and a step off it that a narrower type on the way loses: read-only, 1-D."""
     kind = dtype(name)
     if kind.kind != "float":
         steps = ((1 << top, 1 << top - fraction - 1) for top in (31, 40, 62) for fraction in (3, 7, 10, 23))
         return _integers(kind, (273, 16842753, *(p for one, tie in steps for p in (one + tie + 1, one + 3 * tie - 1))))
     points = [1 + 2.0 ** -(to + 1) + 2.0 ** -(via + 2) for to, via in _NARROWED]
     points += [1 + 3 * 2.0 ** -(to + 1) - 2.0 ** -(via + 2) for to, via in _NARROWED]
+    points += [1 + odd * 2.0 ** -(to + 1) for to, _ in _NARROWED[2:] for odd in (1, 3, 5)]
     points = [point * scale for point in points for scale in (1.0, 0.015625, 96.0)]
     points += [tie * (1 + sign * 2.0**-step) for tie in _EDGE_TIES for step in (12, 22, 30) for sign in (1, -1)]
     with np.errstate(over="ignore", under="ignore"):
         values = np.array([*points, *(-point for point in points)]).astype(kind.numpy)
-    return _read_only(_distinct(values.view(kind.bits)).view(kind.numpy))
+    patterns = _distinct(values.view(kind.bits))
+    return _read_only(np.resize(patterns, len(patterns) | 1).view(kind.numpy))
 
 
 @lru_cache

@@ -33,7 +33,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 # Not alpha=inf: whether exp(x) - 1 is 0 there depends on the last bit of exp.
 _PARAMETERS: dict[str, tuple[str, ...]] = {
     "elu": ("0", "1", "-0.5", "100", "nan"),  # N19
-    "powf": ("0", "0.5", "1", "2", "3", "-1", "-2.5", "inf", "-inf", "nan"),  # N09
+    "powf": ("0", "0.5", "1", "2", "3", "-1", "-2.5", "60", "inf", "-inf", "nan"),  # N09
 }
 
 
@@ -51,7 +51,8 @@ def _affine_rows(name: str) -> tuple[Row, ...]:
 
 @lru_cache
 def _cast_rows(name: str, to: str) -> tuple[Row, ...]:
-    return parsed(one_operand(name, ROWS["cast"], every="f32" in (name, to) or name == "i32"))
+    rows = ROWS["cast"] + (ROWS["cast_large"] if (name, to) == ("f32", "f16") else ())
+    return parsed(one_operand(name, rows, every="f32" in (name, to) or name == "i32"))
 
 
 @lru_cache
