@@ -6,7 +6,8 @@ What a ``bench`` run shares with it (``conformance.engine.timing.bench_run``) co
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -18,6 +19,7 @@ from conformance.notices import take_warnings
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.declared.declared import NOTHING
 from conformance.port.declared.known import Settled, settle
+from conformance.port.launchers import may_define
 from conformance.runtimes.hip.errors import first_error
 from conformance.spec.kernel import Kernel
 
@@ -42,6 +44,15 @@ class Compilation:
     logs: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
+    def add(self, answer: Compiled, tree: Tree) -> None:
+        """Take what became of a source of ``tree``; errors of a library are reported by the launchers that need it."""
+        if answer.error is not None and not answer.launchers:
+            self.broken[answer.source] = first_error(tree.source(answer.source).labelled(answer.error))
+            self.logs[answer.source] = answer.error
+        if answer.infrastructure is not None and not answer.launchers:
+            self.unavailable[answer.source] = answer.infrastructure
+        self.warnings += answer.warnings
+
 
 def answers(
     pool: Pool, requests: Sequence[Request], what: str, on_progress: ProgressCallback, done: int = 0
@@ -55,15 +66,27 @@ def answers(
 
 
 def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Compile]:
-    """Requests for what is compiled before anything of ``kernels`` runs: the sources named after their modules, all
-    sources of a tree where one of the modules has none."""
-    modules = {kernel.module for kernel in kernels if not kernel.is_launcher}
+    """Requests for what is compiled for ``kernels``: the sources named after their modules, all sources of a tree where
+    one of the modules has none. First those with most kernels, which as a rule take longest."""
+    modules = Counter(kernel.module for kernel in kernels if not kernel.is_launcher)
     requests: list[Compile] = []
     for number, tree in enumerate(trees):
         named = [source for source in tree.sources if source.path.stem in modules]
-        whole = {source.path.stem for source in named} != modules
-        requests += [Compile(source.label, number) for source in (tree.sources if whole else named)]
+        whole = {source.path.stem for source in named} != modules.keys()
+        ordered = sorted(tree.sources if whole else named, key=lambda source: -modules[source.path.stem])
+        requests += [Compile(source.label, number) for source in ordered]
     return requests
+
+
+def libraries(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Compile]:
+    """Requests for the libraries of the launchers among ``kernels``, so that no two judges wait for one of them."""
+    launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
+    return [
+        Compile(source.label, number, launchers=True)
+        for number, tree in enumerate(trees)
+        for source in tree.sources
+        if may_define(source, [tree.declared.names.port(name) for name in launchers], tree.options)
+    ]
 
 
 def compile_trees(
@@ -73,13 +96,7 @@ def compile_trees(
     found = [Compilation() for _ in trees]
     for answer in answers(pool, requests, "compiling", on_progress):
         assert isinstance(answer, Compiled)
-        tree = found[answer.tree]
-        if answer.error is not None:
-            tree.broken[answer.source] = first_error(trees[answer.tree].source(answer.source).labelled(answer.error))
-            tree.logs[answer.source] = answer.error
-        if answer.infrastructure is not None:
-            tree.unavailable[answer.source] = answer.infrastructure
-        tree.warnings += answer.warnings
+        found[answer.tree].add(answer, trees[answer.tree])
     return found
 
 
@@ -170,17 +187,9 @@ def run(
             result.ready = pool.greet()
             if journal is not None:
                 journal.begin(result.started)
-            (compiled,) = compile_trees(pool, mode.trees, to_compile(mode.trees, kernels), on_progress) or [
-                Compilation()
-            ]
-            result.compile_logs = compiled.logs
-            result.warnings += compiled.warnings
-            requests = [
-                RunCases(kernel, (cases or {}).get(kernel.name), compiled.broken, compiled.unavailable)
-                for kernel in waiting
-            ]
-            for answer in answers(pool, requests, "running", on_progress, len(kernels) - len(waiting)):
-                assert isinstance(answer, Outcome)
+            compiled = Compilation()
+            result.compile_logs, result.warnings = compiled.logs, compiled.warnings
+            for answer in _judged(pool, mode, kernels, waiting, cases or {}, compiled, on_progress):
                 result.outcomes[answer.name] = answer
                 result.warnings += answer.warnings
                 if journal is not None:
@@ -193,6 +202,54 @@ def run(
         result.interrupted = True
         raise Interrupted(_finished(result, kernels, clock, journal), stop) from stop
     return _finished(result, kernels, clock, journal)
+
+
+def _judged(
+    pool: Pool,
+    mode: CaseMode,
+    kernels: Sequence[Kernel],
+    waiting: Sequence[Kernel],
+    cases: Mapping[str, tuple[str, ...]],
+    compiled: Compilation,
+    on_progress: ProgressCallback,
+) -> Iterator[Outcome]:
+    """Compile what ``kernels`` are in, and judge those ``waiting``: each as soon as the source is compiled that it is
+    looked for in first and is in, all others when everything is compiled."""
+    sources: list[Request] = [*to_compile(mode.trees, kernels), *libraries(mode.trees, kernels)]
+    queue, left = deque(sources), {kernel.name: kernel for kernel in waiting}
+
+    def ask(found: Sequence[Kernel]) -> None:
+        for kernel in found:
+            queue.append(RunCases(kernel, cases.get(kernel.name), compiled.broken, compiled.unavailable))
+            del left[kernel.name]
+
+    done, judged = 0, len(kernels) - len(waiting)
+    if not sources:
+        ask(waiting)
+    on_progress("compiling", done, len(sources))
+    for answer in pool.answers(queue):
+        if isinstance(answer, Compiled):
+            done += 1
+            compiled.add(answer, mode.trees[answer.tree])
+            ask(_found(answer, mode.trees[answer.tree], left.values()) if done < len(sources) else [*left.values()])
+        else:
+            assert isinstance(answer, Outcome)
+            judged += 1
+            yield answer
+        if done < len(sources):
+            on_progress("compiling", done, len(sources))
+        else:
+            on_progress("running", judged, len(kernels))
+
+
+def _found(answer: Compiled, tree: Tree, kernels: Iterable[Kernel]) -> list[Kernel]:
+    """Those of ``kernels`` that are in the compiled source whatever becomes of others: the only one named after their
+    module."""
+    stem, has = tree.source(answer.source).path.stem, set() if answer.launchers else set(answer.kernels)
+    if sum(source.path.stem == stem for source in tree.sources) > 1:
+        return []
+    name = tree.declared.names.port
+    return [one for one in kernels if one.module == stem and not one.is_launcher and name(one.name) in has]
 
 
 def _finished(result: Result, kernels: Sequence[Kernel], clock: float, journal: Journal | None) -> Result:
