@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from conformance.engine.journal import Journal
-from conformance.engine.messages import Answer, Compile, Compiled, Ready, Request, RunCases, Setup
+from conformance.engine.messages import Answer, Compile, Compiled, Ready, Request, RunCases, Setup, Timed
 from conformance.engine.modes import CaseMode, Mode, Tree
 from conformance.engine.pool import Pool
 from conformance.notices import take_warnings
@@ -65,39 +65,22 @@ def answers(
         on_progress(what, count, total)
 
 
-def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Compile]:
-    """Requests for what is compiled for ``kernels``: the sources named after their modules, all sources of a tree where
-    one of the modules has none. First those with most kernels, which as a rule take longest."""
+def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Request]:
+    """Requests for what is compiled for ``kernels``: the sources named after their modules, or all of a tree where one
+    of the modules has none; first those with most kernels, which as a rule take longest. Then the libraries of their
+    launchers, so that no two processes wait for one of them."""
     modules = Counter(kernel.module for kernel in kernels if not kernel.is_launcher)
-    requests: list[Compile] = []
+    launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
+    own: list[Request] = []
+    linked: list[Request] = []
     for number, tree in enumerate(trees):
+        names = [tree.declared.names.port(name) for name in launchers]
         named = [source for source in tree.sources if source.path.stem in modules]
         whole = {source.path.stem for source in named} != modules.keys()
         ordered = sorted(tree.sources if whole else named, key=lambda source: -modules[source.path.stem])
-        requests += [Compile(source.label, number) for source in ordered]
-    return requests
-
-
-def libraries(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Compile]:
-    """Requests for the libraries of the launchers among ``kernels``, so that no two judges wait for one of them."""
-    launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
-    return [
-        Compile(source.label, number, launchers=True)
-        for number, tree in enumerate(trees)
-        for source in tree.sources
-        if may_define(source, [tree.declared.names.port(name) for name in launchers], tree.options)
-    ]
-
-
-def compile_trees(
-    pool: Pool, trees: Sequence[Tree], requests: Sequence[Compile], on_progress: ProgressCallback
-) -> list[Compilation]:
-    """Compile into the cache, and load, what ``requests`` name; what came of it per tree. Raises ``EngineError``."""
-    found = [Compilation() for _ in trees]
-    for answer in answers(pool, requests, "compiling", on_progress):
-        assert isinstance(answer, Compiled)
-        found[answer.tree].add(answer, trees[answer.tree])
-    return found
+        own += [Compile(source.label, number) for source in ordered]
+        linked += [Compile(each.label, number, True) for each in tree.sources if may_define(each, names, tree.options)]
+    return own + linked
 
 
 @dataclass
@@ -189,11 +172,22 @@ def run(
                 journal.begin(result.started)
             compiled = Compilation()
             result.compile_logs, result.warnings = compiled.logs, compiled.warnings
-            for answer in _judged(pool, mode, kernels, waiting, cases or {}, compiled, on_progress):
-                result.outcomes[answer.name] = answer
-                result.warnings += answer.warnings
-                if journal is not None:
-                    journal.add(answer, time.perf_counter() - clock)
+            requests = {
+                kernel.name: RunCases(kernel, (cases or {}).get(kernel.name), compiled.broken, compiled.unavailable)
+                for kernel in waiting
+            }
+            sources, done = to_compile(mode.trees, kernels), 0
+            on_progress("compiling", done, len(sources))
+            for answer in _judged(pool, next(iter(mode.trees), None), requests, sources, compiled):
+                if isinstance(answer, Compiled):
+                    done += 1
+                else:
+                    result.outcomes[answer.name] = answer
+                    result.warnings += answer.warnings
+                    if journal is not None:
+                        journal.add(answer, time.perf_counter() - clock)
+                running = ("running", len(result.outcomes), len(kernels))
+                on_progress(*(("compiling", done, len(sources)) if done < len(sources) else running))
     except Exception:
         raise
     except BaseException as stop:  # Ctrl-C, or a signal that asks to end
@@ -205,51 +199,24 @@ def run(
 
 
 def _judged(
-    pool: Pool,
-    mode: CaseMode,
-    kernels: Sequence[Kernel],
-    waiting: Sequence[Kernel],
-    cases: Mapping[str, tuple[str, ...]],
-    compiled: Compilation,
-    on_progress: ProgressCallback,
-) -> Iterator[Outcome]:
-    """Compile what ``kernels`` are in, and judge those ``waiting``: each as soon as the source is compiled that it is
-    looked for in first and is in, all others when everything is compiled."""
-    sources: list[Request] = [*to_compile(mode.trees, kernels), *libraries(mode.trees, kernels)]
-    queue, left = deque(sources), {kernel.name: kernel for kernel in waiting}
-
-    def ask(found: Sequence[Kernel]) -> None:
-        for kernel in found:
-            queue.append(RunCases(kernel, cases.get(kernel.name), compiled.broken, compiled.unavailable))
-            del left[kernel.name]
-
-    done, judged = 0, len(kernels) - len(waiting)
-    if not sources:
-        ask(waiting)
-    on_progress("compiling", done, len(sources))
+    pool: Pool, tree: Tree | None, requests: dict[str, RunCases], sources: Sequence[Request], compiled: Compilation
+) -> Iterator[Outcome | Compiled]:
+    """Compile ``sources`` of ``tree`` and answer ``requests``, by kernel: each as soon as the only source is compiled
+    that is named after the kernel's module and has it, all others when everything is compiled."""
+    left, queue = len(sources), deque[Request](sources or requests.values())
     for answer in pool.answers(queue):
         if isinstance(answer, Compiled):
-            done += 1
-            compiled.add(answer, mode.trees[answer.tree])
-            ask(_found(answer, mode.trees[answer.tree], left.values()) if done < len(sources) else [*left.values()])
-        else:
-            assert isinstance(answer, Outcome)
-            judged += 1
-            yield answer
-        if done < len(sources):
-            on_progress("compiling", done, len(sources))
-        else:
-            on_progress("running", judged, len(kernels))
-
-
-def _found(answer: Compiled, tree: Tree, kernels: Iterable[Kernel]) -> list[Kernel]:
-    """Those of ``kernels`` that are in the compiled source whatever becomes of others: the only one named after their
-    module."""
-    stem, has = tree.source(answer.source).path.stem, set() if answer.launchers else set(answer.kernels)
-    if sum(source.path.stem == stem for source in tree.sources) > 1:
-        return []
-    name = tree.declared.names.port
-    return [one for one in kernels if one.module == stem and not one.is_launcher and name(one.name) in has]
+            assert tree is not None
+            left -= 1
+            compiled.add(answer, tree)
+            stem = tree.source(answer.source).path.stem
+            alone = sum(source.path.stem == stem for source in tree.sources) == 1
+            for name, request in [*requests.items()]:
+                port, kernel = tree.declared.names.port(name), request.kernel
+                if not left or (alone and kernel.module == stem and not kernel.is_launcher and port in answer.kernels):
+                    queue.append(requests.pop(name))
+        assert not isinstance(answer, Timed)
+        yield answer
 
 
 def _finished(result: Result, kernels: Sequence[Kernel], clock: float, journal: Journal | None) -> Result:

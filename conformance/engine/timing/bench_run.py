@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from conformance.engine.messages import Ready, Setup, Time, Timed
+from conformance.engine.messages import Compiled, Ready, Setup, Time, Timed
 from conformance.engine.modes import TimeTrees
 from conformance.engine.pool import EngineError, Pool
-from conformance.engine.run import ProgressCallback, answers, compile_trees, libraries, no_progress, to_compile
+from conformance.engine.run import Compilation, ProgressCallback, answers, no_progress, to_compile
 from conformance.engine.timing.measure import Counted, Measurement
 from conformance.engine.timing.workload import workloads
 from conformance.spec.kernel import Kernel
@@ -66,11 +66,12 @@ def bench(
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     trees = mode.trees
-    sources, linked = to_compile(trees, kernels), libraries(trees, kernels)
-    with Pool([setup] * max(1, min(jobs, len(sources) + len(linked))), mode) as pool:
+    sources, compiled = to_compile(trees, kernels), [Compilation() for _ in trees]
+    with Pool([setup] * max(1, min(jobs, len(sources))), mode) as pool:
         pool.greet()
-        compiled = compile_trees(pool, trees, sources, on_progress)
-        compile_trees(pool, trees, linked, on_progress)  # errors are reported by the launchers that need them
+        for made in answers(pool, sources, "compiling", on_progress):
+            assert isinstance(made, Compiled)
+            compiled[made.tree].add(made, trees[made.tree])
     broken = tuple({**tree.broken, **tree.unavailable} for tree in compiled)
     by_name = {kernel.name: kernel for kernel in kernels}
     planned = [(kernel, list(workloads(kernel, sizes, cases.get(kernel.name)))) for kernel in kernels]
