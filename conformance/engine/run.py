@@ -54,15 +54,12 @@ class Compilation:
         self.warnings += answer.warnings
 
 
-def answers(
-    pool: Pool, requests: Sequence[Request], what: str, on_progress: ProgressCallback, done: int = 0
-) -> Iterator[Answer]:
-    """What ``pool`` answers to ``requests``; ``done`` more have their answers already. Raises ``EngineError``."""
-    total = done + len(requests)
-    on_progress(what, done, total)
-    for count, answer in enumerate(pool.answers(requests), done + 1):
+def answers(pool: Pool, requests: Sequence[Request], what: str, on_progress: ProgressCallback) -> Iterator[Answer]:
+    """What ``pool`` answers to ``requests``. Raises ``EngineError``."""
+    on_progress(what, 0, len(requests))
+    for count, answer in enumerate(pool.answers(requests), 1):
         yield answer
-        on_progress(what, count, total)
+        on_progress(what, count, len(requests))
 
 
 def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Request]:
@@ -71,8 +68,7 @@ def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Request
     launchers, so that no two processes wait for one of them."""
     modules = Counter(kernel.module for kernel in kernels if not kernel.is_launcher)
     launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
-    own: list[Request] = []
-    linked: list[Request] = []
+    own, linked = list[Request](), list[Request]()
     for number, tree in enumerate(trees):
         names = [tree.declared.names.port(name) for name in launchers]
         named = [source for source in tree.sources if source.path.stem in modules]
