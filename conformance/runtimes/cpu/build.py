@@ -128,17 +128,9 @@ def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Pat
     plan = plan or host_plan()
     toolchain = find_toolchain(links_standard_library=True)
     inputs = [place for places in plan.sources.values() for place in places]
-    parts = (
-        _MANIFEST,
-        toolchain.identity,
-        *FLAGS,
-        *_OF_CLANG,
-        _ANY_TARGET,
-        plan.runtime,
-        *plan.options,
-        *(f"{path} {text}" for path, text in plan.forwards.items()),
-        content_hash(*inputs, *plan.headers),
-    )
+    words = (*FLAGS, *_OF_CLANG, _ANY_TARGET, plan.runtime, *plan.options)
+    forwards = (f"{path} {text}" for path, text in plan.forwards.items())
+    parts = (_MANIFEST, toolchain.identity, *words, *forwards, content_hash(*inputs, *plan.headers))
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     home = cache_folder() / "runtime"
     if _is_whole(home / key):
