@@ -47,7 +47,7 @@ def compile_answer(request: Compile, load: Callable[[str], str | None]) -> Compi
         error = str(refused)
     except InfrastructureError as failed:
         infrastructure = str(failed)
-    return Compiled(request.source, error, request.tree, infrastructure, tuple(take_warnings()))
+    return Compiled(request.source, error, request.tree, infrastructure, tuple(take_warnings()), request.launchers)
 
 
 class Compiler:

@@ -9,6 +9,7 @@ Where judges share one, the same holds for faults.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import get_args
 
 from conformance.cases.case import Case
@@ -72,11 +73,13 @@ class Judge:
         return self._compile(request) if isinstance(request, Compile) else self._run(request)
 
     def _compile(self, request: Compile) -> Compiled:
-        """Compile and load one source."""
+        """Compile and load one source, or compile its library."""
+        if request.launchers:
+            return compile_answer(request, self._launchers.compile)
         answer = compile_answer(request, self._load)
         if answer.error is not None:
             self._executors.discard()
-        return answer
+        return replace(answer, kernels=self._library.kernels(request.source))
 
     def _load(self, source: str) -> str | None:
         """Compile and load a source, in a fresh executor when a shared one would prove nothing; returns the error."""

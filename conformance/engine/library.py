@@ -144,6 +144,10 @@ class Library(TreeLoader):
         """
         self._load(label)
 
+    def kernels(self, label: str) -> tuple[str, ...]:
+        """The kernels of source ``label`` that are known to be in its code object."""
+        return tuple(self._tables.get(label) or ())
+
     def find(self, kernel: Kernel) -> Found:
         """The function of ``kernel``, or why there is none. Raises ``Lost`` and ``LostLoading``.
 

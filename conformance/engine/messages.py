@@ -66,7 +66,8 @@ class Compile:
 class Compiled:
     """``error`` is ``None`` on success, else the compiler's text or why the code object cannot be loaded.
 
-    ``infrastructure`` says what else went wrong: then nothing is known of the source.
+    ``infrastructure`` says what else went wrong: then nothing is known of the source. ``kernels`` are those that the
+    source defines, where that is known; ``launchers`` is as in the request.
     """
 
     source: str
@@ -74,6 +75,8 @@ class Compiled:
     tree: int = 0
     infrastructure: str | None = None
     warnings: tuple[str, ...] = ()
+    launchers: bool = False
+    kernels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ Answer = Compiled | Outcome | Timed
 def no_answer(request: Request, why: str) -> Answer:
     """The answer to ``request`` where nothing was found out, for a reason that is not the port's doing."""
     if isinstance(request, Compile):
-        return Compiled(request.source, None, request.tree, infrastructure=why)
+        return Compiled(request.source, None, request.tree, why, launchers=request.launchers)
     if isinstance(request, Time):
         return Timed(request.kernel.name, request.case.id, error=why)
     return Outcome.infrastructure(request.kernel.name, why)

@@ -177,17 +177,18 @@ class Pool:
         return found
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
-        """Each request's answer as it comes, in any order.
+        """Each request's answer as it comes, in any order; a deque may get more requests meanwhile.
 
         A judge that dies costs a second try, and a second death is an answer without a verdict. Raises ``EngineError``
         when a request is refused.
         """
-        waiting = deque(_Asked(request) for request in requests)
+        queue = requests if isinstance(requests, deque) else deque(requests)
+        waiting: deque[_Asked] = deque()
         try:
-            while waiting or any(member.asked for member in self._members):
+            while queue or waiting or any(member.asked for member in self._members):
                 for member in self._members:
-                    if waiting and member.asked is None and not self._leaves_to_others(member):
-                        member.send(waiting.popleft())
+                    if (queue or waiting) and member.asked is None and not self._leaves_to_others(member):
+                        member.send(waiting.popleft() if waiting else _Asked(queue.popleft()))
                 asked = {member.channel: member for member in self._members if member.asked}
                 for channel in ready(asked, _LOOK):
                     yield from self._handle_message(asked[channel], waiting)

@@ -6,18 +6,20 @@ What a ``bench`` run shares with it (``conformance.engine.timing.bench_run``) co
 from __future__ import annotations
 
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from conformance.engine.journal import Journal
-from conformance.engine.messages import Answer, Compile, Compiled, Ready, Request, RunCases, Setup
+from conformance.engine.messages import Answer, Compile, Compiled, Ready, Request, RunCases, Setup, Timed
 from conformance.engine.modes import CaseMode, Mode, Tree
 from conformance.engine.pool import Pool
 from conformance.notices import take_warnings
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.declared.declared import NOTHING
 from conformance.port.declared.known import Settled, settle
+from conformance.port.launchers import may_define
 from conformance.runtimes.hip.errors import first_error
 from conformance.spec.kernel import Kernel
 
@@ -42,45 +44,39 @@ class Compilation:
     logs: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
+    def add(self, answer: Compiled, tree: Tree) -> None:
+        """Take what became of a source of ``tree``; errors of a library are reported by the launchers that need it."""
+        if answer.error is not None and not answer.launchers:
+            self.broken[answer.source] = first_error(tree.source(answer.source).labelled(answer.error))
+            self.logs[answer.source] = answer.error
+        if answer.infrastructure is not None and not answer.launchers:
+            self.unavailable[answer.source] = answer.infrastructure
+        self.warnings += answer.warnings
 
-def answers(
-    pool: Pool, requests: Sequence[Request], what: str, on_progress: ProgressCallback, done: int = 0
-) -> Iterator[Answer]:
-    """What ``pool`` answers to ``requests``; ``done`` more have their answers already. Raises ``EngineError``."""
-    total = done + len(requests)
-    on_progress(what, done, total)
-    for count, answer in enumerate(pool.answers(requests), done + 1):
+
+def answers(pool: Pool, requests: Sequence[Request], what: str, on_progress: ProgressCallback) -> Iterator[Answer]:
+    """What ``pool`` answers to ``requests``. Raises ``EngineError``."""
+    on_progress(what, 0, len(requests))
+    for count, answer in enumerate(pool.answers(requests), 1):
         yield answer
-        on_progress(what, count, total)
+        on_progress(what, count, len(requests))
 
 
-def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Compile]:
-    """Requests for what is compiled before anything of ``kernels`` runs: the sources named after their modules, all
-    sources of a tree where one of the modules has none."""
-    modules = {kernel.module for kernel in kernels if not kernel.is_launcher}
-    requests: list[Compile] = []
+def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Request]:
+    """Requests for what is compiled for ``kernels``: the sources named after their modules, or all of a tree where one
+    of the modules has none; first those with most kernels, which as a rule take longest. Then the libraries of their
+    launchers, so that no two processes wait for one of them."""
+    modules = Counter(kernel.module for kernel in kernels if not kernel.is_launcher)
+    launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
+    own, linked = list[Request](), list[Request]()
     for number, tree in enumerate(trees):
+        names = [tree.declared.names.port(name) for name in launchers]
         named = [source for source in tree.sources if source.path.stem in modules]
-        whole = {source.path.stem for source in named} != modules
-        requests += [Compile(source.label, number) for source in (tree.sources if whole else named)]
-    return requests
-
-
-def compile_trees(
-    pool: Pool, trees: Sequence[Tree], requests: Sequence[Compile], on_progress: ProgressCallback
-) -> list[Compilation]:
-    """Compile into the cache, and load, what ``requests`` name; what came of it per tree. Raises ``EngineError``."""
-    found = [Compilation() for _ in trees]
-    for answer in answers(pool, requests, "compiling", on_progress):
-        assert isinstance(answer, Compiled)
-        tree = found[answer.tree]
-        if answer.error is not None:
-            tree.broken[answer.source] = first_error(trees[answer.tree].source(answer.source).labelled(answer.error))
-            tree.logs[answer.source] = answer.error
-        if answer.infrastructure is not None:
-            tree.unavailable[answer.source] = answer.infrastructure
-        tree.warnings += answer.warnings
-    return found
+        whole = {source.path.stem for source in named} != modules.keys()
+        ordered = sorted(tree.sources if whole else named, key=lambda source: -modules[source.path.stem])
+        own += [Compile(source.label, number) for source in ordered]
+        linked += [Compile(each.label, number, True) for each in tree.sources if may_define(each, names, tree.options)]
+    return own + linked
 
 
 @dataclass
@@ -170,21 +166,24 @@ def run(
             result.ready = pool.greet()
             if journal is not None:
                 journal.begin(result.started)
-            (compiled,) = compile_trees(pool, mode.trees, to_compile(mode.trees, kernels), on_progress) or [
-                Compilation()
-            ]
-            result.compile_logs = compiled.logs
-            result.warnings += compiled.warnings
-            requests = [
-                RunCases(kernel, (cases or {}).get(kernel.name), compiled.broken, compiled.unavailable)
+            compiled = Compilation()
+            result.compile_logs, result.warnings = compiled.logs, compiled.warnings
+            requests = {
+                kernel.name: RunCases(kernel, (cases or {}).get(kernel.name), compiled.broken, compiled.unavailable)
                 for kernel in waiting
-            ]
-            for answer in answers(pool, requests, "running", on_progress, len(kernels) - len(waiting)):
-                assert isinstance(answer, Outcome)
-                result.outcomes[answer.name] = answer
-                result.warnings += answer.warnings
-                if journal is not None:
-                    journal.add(answer, time.perf_counter() - clock)
+            }
+            sources, done = to_compile(mode.trees, kernels), 0
+            on_progress("compiling", done, len(sources))
+            for answer in _judged(pool, next(iter(mode.trees), None), requests, sources, compiled):
+                if isinstance(answer, Compiled):
+                    done += 1
+                else:
+                    result.outcomes[answer.name] = answer
+                    result.warnings += answer.warnings
+                    if journal is not None:
+                        journal.add(answer, time.perf_counter() - clock)
+                running = ("running", len(result.outcomes), len(kernels))
+                on_progress(*(("compiling", done, len(sources)) if done < len(sources) else running))
     except Exception:
         raise
     except BaseException as stop:  # Ctrl-C, or a signal that asks to end
@@ -193,6 +192,27 @@ def run(
         result.interrupted = True
         raise Interrupted(_finished(result, kernels, clock, journal), stop) from stop
     return _finished(result, kernels, clock, journal)
+
+
+def _judged(
+    pool: Pool, tree: Tree | None, requests: dict[str, RunCases], sources: Sequence[Request], compiled: Compilation
+) -> Iterator[Outcome | Compiled]:
+    """Compile ``sources`` of ``tree`` and answer ``requests``, by kernel: each as soon as the only source is compiled
+    that is named after the kernel's module and has it, all others when everything is compiled."""
+    left, queue = len(sources), deque[Request](sources or requests.values())
+    for answer in pool.answers(queue):
+        if isinstance(answer, Compiled):
+            assert tree is not None
+            left -= 1
+            compiled.add(answer, tree)
+            stem = tree.source(answer.source).path.stem
+            alone = sum(source.path.stem == stem for source in tree.sources) == 1
+            for name, request in [*requests.items()]:
+                port, kernel = tree.declared.names.port(name), request.kernel
+                if not left or (alone and kernel.module == stem and not kernel.is_launcher and port in answer.kernels):
+                    queue.append(requests.pop(name))
+        assert not isinstance(answer, Timed)
+        yield answer
 
 
 def _finished(result: Result, kernels: Sequence[Kernel], clock: float, journal: Journal | None) -> Result:

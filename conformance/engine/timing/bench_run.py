@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from conformance.engine.messages import Compile, Ready, Setup, Time, Timed
-from conformance.engine.modes import TimeTrees, Tree
+from conformance.engine.messages import Compiled, Ready, Setup, Time, Timed
+from conformance.engine.modes import TimeTrees
 from conformance.engine.pool import EngineError, Pool
-from conformance.engine.run import ProgressCallback, answers, compile_trees, no_progress, to_compile
+from conformance.engine.run import Compilation, ProgressCallback, answers, no_progress, to_compile
 from conformance.engine.timing.measure import Counted, Measurement
 from conformance.engine.timing.workload import workloads
-from conformance.port.launchers import may_define
 from conformance.spec.kernel import Kernel
 
 
@@ -67,11 +66,12 @@ def bench(
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     trees = mode.trees
-    sources, libraries = to_compile(trees, kernels), _libraries(trees, kernels)
-    with Pool([setup] * max(1, min(jobs, len(sources) + len(libraries))), mode) as pool:
+    sources, compiled = to_compile(trees, kernels), [Compilation() for _ in trees]
+    with Pool([setup] * max(1, min(jobs, len(sources))), mode) as pool:
         pool.greet()
-        compiled = compile_trees(pool, trees, sources, on_progress)
-        compile_trees(pool, trees, libraries, on_progress)  # errors are reported by the launchers that need them
+        for made in answers(pool, sources, "compiling", on_progress):
+            assert isinstance(made, Compiled)
+            compiled[made.tree].add(made, trees[made.tree])
     broken = tuple({**tree.broken, **tree.unavailable} for tree in compiled)
     by_name = {kernel.name: kernel for kernel in kernels}
     planned = [(kernel, list(workloads(kernel, sizes, cases.get(kernel.name)))) for kernel in kernels]
@@ -113,15 +113,3 @@ def bench(
                 raise
             raise Interrupted(result(interrupted=True), stop) from stop
     return result()
-
-
-def _libraries(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Compile]:
-    """Requests for the libraries of the launchers among ``kernels``: the process that times is alone, and would compile
-    one after another."""
-    launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
-    return [
-        Compile(source.label, number, launchers=True)
-        for number, tree in enumerate(trees)
-        for source in tree.sources
-        if may_define(source, [tree.declared.names.port(name) for name in launchers], tree.options)
-    ]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import resource
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import msgpack
@@ -56,12 +55,12 @@ class _UnsupportedError(RuntimeError):
 
 
 def _hiprtc(request: dict[str, Any]) -> bytes:
-    words = compiler_options(request["runtime"], request["wave"], request["words"])
+    kind = runtime_kind(request["runtime"])
+    words = kind.compile_words(request["words"], open_compiler(kind.name, request["wave"]))
     _limit(request["memory"])
     try:
         return compile_source(request["text"], request["label"], words)
     except CompileError as error:
-        kind = runtime_kind(request["runtime"])
         log = kind.readable_log(error.log)
         lacks = kind.missing_header(log, words) or refused_option(log)
         raise (CompileError(error.name, log) if lacks is None else _UnsupportedError(lacks)) from None
@@ -83,15 +82,6 @@ def _driver(request: dict[str, Any]) -> bytes:
         raise (error if lacks is None else _UnsupportedError(lacks)) from None
     finally:
         stop_all()  # this process ends without the functions that would
-
-
-def compiler_options(runtime: str, wave: int | None, words: Sequence[str]) -> tuple[str, ...]:
-    """Load the libraries of ``runtime``; all options for its hiprtc, of which a source brings ``words``.
-
-    Raises ``RuntimeError`` and ``OSError`` as ``open_compiler``.
-    """
-    own = open_compiler(runtime, wave)
-    return runtime_kind(runtime).compile_words(words, own)
 
 
 def open_compiler(runtime: str, wave: int | None) -> tuple[str, ...]:

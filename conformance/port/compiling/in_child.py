@@ -109,18 +109,9 @@ def compile_in_child(
     ``words`` as options. A child that is killed from outside gets a second try, when nothing else compiles in this
     process.
     """
-    request = msgpack.packb(
-        {
-            "text": text,
-            "label": label,
-            "words": list(words),
-            "runtime": target.runtime,
-            "wave": target.wave,
-            "arch": target.arch,
-            "toolchain": None if toolchain is None else asdict(toolchain),
-            "memory": limits.bytes_here(),
-        }
-    )
+    own = None if toolchain is None else asdict(toolchain)
+    given = {"text": text, "label": label, "words": list(words), "toolchain": own, "memory": limits.bytes_here()}
+    request = msgpack.packb({**asdict(target), **given})
     try:
         with _company.any():
             return _attempt(request, label, supervisor, limits)

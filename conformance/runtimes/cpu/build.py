@@ -36,6 +36,8 @@ NAMES = HERE.parent / "host_names.txt"
 _OF_NAMES = {"cpu": ("nvidia/hip_names.h", "#define {1} {0}\n"), "cuda": ("hip/hip_names.h", "#define {0} {1}\n")}
 """The header that is made of ``NAMES`` for a runtime: its path, and a row of it."""
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
+_OF_CLANG = ("-O1", "-mllvm", "-inline-threshold=25")
+"""Saves a third of the time over the libraries, whose C++ is no faster with more of the standard library inlined."""
 
 _TARGET = {"zig": "-march=x86_64_v2"}  # zig's own spelling
 _ANY_TARGET = "-march=x86-64-v2"
@@ -126,16 +128,9 @@ def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Pat
     plan = plan or host_plan()
     toolchain = find_toolchain(links_standard_library=True)
     inputs = [place for places in plan.sources.values() for place in places]
-    parts = (
-        _MANIFEST,
-        toolchain.identity,
-        *FLAGS,
-        _ANY_TARGET,
-        plan.runtime,
-        *plan.options,
-        *(f"{path} {text}" for path, text in plan.forwards.items()),
-        content_hash(*inputs, *plan.headers),
-    )
+    words = (*FLAGS, *_OF_CLANG, _ANY_TARGET, plan.runtime, *plan.options)
+    forwards = (f"{path} {text}" for path, text in plan.forwards.items())
+    parts = (_MANIFEST, toolchain.identity, *words, *forwards, content_hash(*inputs, *plan.headers))
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     home = cache_folder() / "runtime"
     if _is_whole(home / key):
@@ -237,7 +232,9 @@ def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str, supervis
     unit, code = folder / f"{name}.cpp", folder / f"{name}.o"
     unit.write_text("".join(f'#include "{source}"\n' for source in plan.files(name)))
     target = _TARGET.get(toolchain.kind, _ANY_TARGET)
-    compiling = [*toolchain.compiler, *FLAGS, target, *plan.words, *plan.options, "-c", str(unit), "-o", str(code)]
+    level = () if toolchain.kind == "gcc" else _OF_CLANG
+    words = [*FLAGS, *level, target, *plan.words, *plan.options]
+    compiling = [*toolchain.compiler, *words, "-c", str(unit), "-o", str(code)]
     _run(plan.runtime, compiling, folder, supervisor)
     words = ["-shared", f"-Wl,-soname,{name}", "-o", str(folder / name), str(code), "-lpthread", "-ldl"]
     _run(plan.runtime, [*toolchain.compiler, *words], folder, supervisor)

@@ -1,0 +1,32 @@
+"""What the compiler is called with: some of it must hold whatever a port asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cpu_hiprtc.conftest import SUCCESS, Hiprtc, compiler
+
+RECORDING = """#!/bin/sh
+{compiler} -### "$@" 2>>{log}
+exec {compiler} "$@"
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-O2",), ("-O3",)])
+def test_statements_are_not_vectorised(
+    hiprtc: Hiprtc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    """clang takes -fno-slp-vectorize back at an -O behind it: what counts is what its compiler proper gets."""
+    if "clang" not in compiler():
+        pytest.skip("g++ has no compiler proper that -### shows")
+    fake, log = tmp_path / "clang++", tmp_path / "log"
+    fake.write_text(RECORDING.format(compiler=compiler(), log=log))
+    fake.chmod(0o755)
+    monkeypatch.setenv("HIPCPU_CXX", str(fake))
+    compiled = hiprtc.compile('extern "C" __global__ void k(int *p) { *p = 1; }', *options)
+    assert compiled.result == SUCCESS, compiled.log
+    calls = [line for line in log.read_text().splitlines() if '"-emit-llvm"' in line]
+    assert calls
+    assert not [line for line in calls if '"-vectorize-slp"' in line]
