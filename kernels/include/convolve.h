@@ -149,16 +149,16 @@ __device__ inline void convolve(size_t w_out, size_t h_out, size_t stride, size_
                                 const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
   constexpr u32 log_tile = sizeof(T) == 8 ? 2 : 3, log_small_tile = 1;
   static_assert(1 << log_tile == tile_channels * tile_positions<T>, "a power of two");
+  const auto describe = [=] { return Kind::describe(w_out, h_out, stride, padding, dilation, info); };
+  // LLVM reorders the sums of integers: their tiles would not fit in AMD's registers.
+  if constexpr (!is_integer<T>) {
+    const bool may_be_tiled = gridDim.x >= tiled_grid && blockDim.x == tiled_threads;
+    // In such a grid one in four blocks at most has tiles of the direct way.
+    const bool is_idle = blockIdx.x >= blocks_with_tiles() && blockIdx.x % (tiled_grid / blocks_to_fill_gpu) != 0;
+    if (may_be_tiled && (is_idle || convolve_tiled<Kind::transposed>(describe, src, kernel, dst))) return;
+  }
   const bool is_small_grid = gridDim.x <= 2 * blocks_to_fill_gpu;
   const TileRange range = is_small_grid ? assign_tiles<log_small_tile>() : assign_tiles<log_tile>();
-  if (range.is_empty && blockIdx.x >= blocks_with_tiles()) return;
-  const auto describe = [=] { return Kind::describe(w_out, h_out, stride, padding, dilation, info); };
-  if constexpr (!is_integer<T>) {  // whose sums LLVM reorders, so that a tile does not fit in AMD's registers
-    if (gridDim.x >= tiled_grid && blockDim.x == tiled_threads &&
-        convolve_tiled<Kind::transposed>(describe, src, kernel, dst)) {
-      return;
-    }
-  }
   if (range.is_empty) return;
   const Convolution<size_t> conv = describe();
   if (!fits_32_bits(conv, tile_channels)) {
