@@ -24,6 +24,7 @@ LARGE_GRIDS = {
     ],
     "convolutions as products of matrices, and blocks with several tiles": [
         "conv1d_f64(shape=[1,16,8400],cout=33,k=[1],grid=512)",
+        "conv2d_f16(shape=[2,16,90,91],cout=33,k=[1,2],padding=1,values=poles)",
         "conv2d_f32(shape=[2,33,15,17],cout=70,k=[3,3],padding=1,stride=2,grid=512)",
         "conv2d_bf16(shape=[2,33,15,17],cout=130,k=[3,3],padding=1,dilation=2,values=subnormal,grid=512)",
         "conv_transpose2d_f16(shape=[2,20,16,17],cout=33,k=[3,2],padding=1,stride=2,dilation=2,grid=512)",
