@@ -101,7 +101,7 @@ __device__ CANDLE_NOINLINE_NVIDIA bool convolve_tiled(Describe describe, const T
   constexpr int weight_count = depth * tiled_channels < tiled_threads ? 1 : depth * tiled_channels / tiled_threads;
   __shared__ typename Tile::Operands operands[2];
   __shared__ Position shared_positions[positions];
-  __shared__ Convolution<u32> conv;  // registers are too few
+  __shared__ Convolution<u32> conv;  // for want of registers
   __shared__ u32 last_vote[2];
   {
     const Convolution<size_t> described = describe();
@@ -113,7 +113,8 @@ __device__ CANDLE_NOINLINE_NVIDIA bool convolve_tiled(Describe describe, const T
     }
   }
   u32 votes = 0;
-  // Whether any thread says so; cheaper than __syncthreads_or, for other threads still read the vote before.
+  // Whether any thread says so. By turns in two words, for some threads may still read the vote before: one barrier,
+  // where __syncthreads_or takes several.
   const auto any = [&](bool yes) {
     ++votes;
     if (yes) last_vote[votes % 2] = votes;
