@@ -2,7 +2,7 @@
 #pragma once
 
 #include "grouped_tiles.h"
-#include "target.h"
+#include "matrix_part.h"
 
 namespace candle {
 
@@ -23,37 +23,10 @@ struct MatrixTile {
     __device__ void store(int row, int column, const Pack<T, 8> &pack) {
       quads[row][column / 8] = bit_cast<Quad>(pack);
     }
+    __device__ const Quad &quad(int row, int i) const { return quads[row][i]; }
   };
 
-  // What a lane loads of a block of 16 rows at a time, for `steps` multiplications.
-  struct Part {
-    static constexpr int words = 8 / Matrices::parts, count = words < 4 ? 1 : words / 4, steps = 4 * count / words;
-    Quad quads[Matrices::rows][count];
-
-    template <int all>
-    __device__ void load(const Operand<all> &from, int first_row, int lane, int step) {
-#pragma unroll
-      for (int i = 0; i < Matrices::rows; ++i) {
-        const Quad *row = from.quads[first_row + Matrices::row(lane, i)];
-#pragma unroll
-        for (int q = 0; q < count; ++q) {
-          quads[i][q] = row[(step / steps * Matrices::parts + Matrices::part(lane)) * count + q];
-        }
-      }
-    }
-
-    __device__ target::MatrixWords<Matrices::rows * words> of_step(int step) const {
-      target::MatrixWords<Matrices::rows * words> found;
-#pragma unroll
-      for (int i = 0; i < Matrices::rows; ++i) {
-#pragma unroll
-        for (int k = 0; k < words; ++k) {
-          found.word[words * i + k] = quads[i][(step * words + k) / 4].data[(step * words + k) % 4];
-        }
-      }
-      return found;
-    }
-  };
+  using Part = MatrixPart<Matrices>;
 
   const int lane, row0;
   f32 sums[token_blocks][row_blocks][Matrices::rows * Matrices::columns] = {};

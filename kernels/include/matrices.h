@@ -1,6 +1,7 @@
 // How the waves of a target hold the matrices of 16 rows and 16 columns that they multiply. Its `Matrices` has
 //
 //   integers, halves             whether there is multiply_bytes, multiply_halves; if neither, nothing else is there
+//   subnormals                   whether multiply_halves takes subnormal operands for what they are, not for zero
 //   wave_size
 //   rows, row(lane, i)           how many rows of an operand and of the results a lane has, and which; the columns of
 //                                an operand are held as its rows would be
@@ -30,7 +31,7 @@ struct MatrixWords {
 };
 
 struct NoMatrices {
-  static constexpr bool integers = false, halves = false;
+  static constexpr bool integers = false, halves = false, subnormals = false;
 };
 
 }  // namespace candle::target

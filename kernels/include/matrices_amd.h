@@ -82,6 +82,11 @@ struct Matrices : MatrixInstructions {
 #else
   static constexpr bool halves = true;
 #endif
+#if defined(__gfx90a__)
+  static constexpr bool subnormals = false;
+#else
+  static constexpr bool subnormals = true;
+#endif
   using ByteWords = MatrixWords<4 / parts>;
   using HalfWords = MatrixWords<8 / parts>;
 

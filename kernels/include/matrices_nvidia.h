@@ -8,7 +8,7 @@ namespace candle::target {
 // Lane 4 * r + i has part i of rows r and r + 8, and the results of these rows in columns 2 * i, 2 * i + 1, 2 * i + 8
 // and 2 * i + 9.
 struct Matrices {
-  static constexpr bool integers = false, halves = true;
+  static constexpr bool integers = false, halves = true, subnormals = true;
   static constexpr int wave_size = 32, rows = 2, parts = 4, columns = 4, row_padding = 4;
 
   static __device__ int row(int lane, int i) { return lane / 4 + 8 * i; }

@@ -158,7 +158,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "channels behind a limit on them",
         "conv",
         "CONV1D(f32)",
-        ("convolve.h", "c < conv.channels; ++c", "c < conv.channels && c < 1024; ++c"),
+        ("convolution.h", "c < conv.channels; ++c", "c < conv.channels && c < 1024; ++c"),
         "conv1d_f32(shape=[1,1100,4],cout=2,k=[3],values=unit)",
     ),
     _mutant(

@@ -22,6 +22,13 @@ LARGE_GRIDS = {
         "conv_transpose1d_u8(shape=[2,5,1000],cout=7,k=[4],stride=2,block=32)",
         "conv_transpose2d_f32(shape=[2,5,17,16],cout=9,k=[4,4],padding=1,stride=2,block=32)",
     ],
+    "convolutions as products of matrices, and blocks with several tiles": [
+        "conv1d_f64(shape=[1,16,8400],cout=33,k=[1],grid=512)",
+        "conv2d_f16(shape=[2,16,90,91],cout=33,k=[1,2],padding=1,values=poles)",
+        "conv2d_f32(shape=[2,33,15,17],cout=70,k=[3,3],padding=1,stride=2,grid=512)",
+        "conv2d_bf16(shape=[2,33,15,17],cout=130,k=[3,3],padding=1,dilation=2,values=subnormal,grid=512)",
+        "conv_transpose2d_f16(shape=[2,20,16,17],cout=33,k=[3,2],padding=1,stride=2,dilation=2,grid=512)",
+    ],
     "col2im1d through a tile in shared memory": [
         "col2im1d_f32(shape=[2,600,37],k=[4],stride=2)",
         "col2im1d_f16(shape=[1,8200,64],k=[4],stride=2)",

@@ -39,11 +39,13 @@ _CONV_POLES: dict[str, tuple[str, ...]] = {
         "shape=[3,2,40],cout=4,k=[3],padding=2,values=poles",  # C03, N12
         "shape=[2,3,30],cout=4,k=[3],padding=1,values=subnormal",  # N13
         "shape=[2,40,5],cout=4,k=[3],padding=1,values=tiny",  # N14, F01
+        "shape=[2,20,150],cout=40,k=[3],padding=2,layout=transposed,values=poles,grid=512",  # S10, C03, N12
     ),
     "2d": (
         "shape=[3,1,8,9],cout=4,k=[2,3],padding=2,values=poles",  # C03, N12
         "shape=[2,2,6,7],cout=4,k=[2,3],padding=1,values=subnormal",  # N13
         "shape=[2,12,3,5],cout=4,k=[3,2],padding=1,values=tiny",  # N14, F01
+        "shape=[2,17,12,14],cout=40,k=[2,3],padding=2,layout=permuted,values=poles,grid=512",  # S10, C03, N12
     ),
 }
 
