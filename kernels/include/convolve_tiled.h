@@ -101,7 +101,7 @@ __device__ CANDLE_NOINLINE_NVIDIA bool convolve_tiled(Describe describe, const T
   constexpr int weight_count = depth * tiled_channels < tiled_threads ? 1 : depth * tiled_channels / tiled_threads;
   __shared__ typename Tile::Operands operands[2];
   __shared__ Position shared_positions[positions];
-  __shared__ Convolution<u32> conv;  // for want of registers
+  __shared__ Convolution<u32> conv;  // for lack of registers
   __shared__ u32 last_vote[2];
   {
     const Convolution<size_t> described = describe();

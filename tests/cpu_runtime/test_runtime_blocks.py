@@ -89,6 +89,13 @@ def test_an_addition_that_is_not_atomic_is_seen_in_shuffled_orders(machine: Remo
     assert wrong == [(order.startswith("shuffle"),) * 2 for order in ORDERS]
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_votes_of_a_block_count_every_thread(machine: Remote, order: str) -> None:
+    machine.set(order=order)
+    (out,) = machine.good("votes", [np.zeros(300, np.int32)], (1,), (300,))
+    assert (out == 201).all()
+
+
 def _order_matters(machine: Machine) -> bool:
     return machine.runtime.order_matters()
 

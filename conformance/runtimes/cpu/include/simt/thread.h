@@ -85,13 +85,13 @@ SIMT_INLINE void __syncthreads(SIMT_HERE) { simt_barrier(file, location); }
 
 namespace simt {
 /// How many threads of the block pass a true predicate. Three barriers: before the counter is cleared, so that the
-/// last vote has been read; after it; and before it is read. One OS thread runs the whole block, so += is enough.
+/// last vote has been read; after it; and before it is read. Atomic, as an order may change threads before a store.
 SIMT_INLINE int block_count(bool predicate, const char *file, int location) {
   static thread_local int count __attribute__((used));
   simt_barrier(file, location);
   if (simt_thread() == 0) count = 0;
   simt_barrier(file, location);
-  count += predicate;
+  __atomic_fetch_add(&count, static_cast<int>(predicate), __ATOMIC_RELAXED);
   simt_barrier(file, location);
   return count;
 }
