@@ -253,8 +253,11 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   const simt::Options &settings = simt::options();
   const u64 blocks = u64{grid.x} * grid.y * grid.z;
   const Order order(blocks, settings.order(), settings.seed());
-  // What depends on memory or registers that nothing has written differs between the orders: NaN, or small numbers.
-  const auto poison = [&](Otherwise what) -> u8 { return order.reversed() == (otherwise == what) ? 0xff : 0x01; };
+  // What depends on memory or registers that nothing has written differs between the orders: NaN, or zero in shared
+  // memory (a count of it is small there) and small numbers elsewhere.
+  const auto poison = [&](Otherwise what) -> u8 {
+    return order.reversed() == (otherwise == what) ? 0xff : what == Otherwise::Lds ? 0 : 1;
+  };
   // No GPU rounds as the interpreter does: where no seed was asked for, the other orders deviate.
   l.perturb = perturb_seed;
   if (!l.perturb && settings.order() != simt::Order::Forward && otherwise != Otherwise::Exact)
