@@ -76,7 +76,9 @@ class Evaluator(Patterns):
                 return Str(("".join(map(text_of, content)),), (frame.scope.place(node),))
             case "integer_literal" | "negative_literal":
                 number = _INTEGER.fullmatch(text_of(node).replace("_", ""))
-                return int(number[1], 0) if number else self.unknown(node, frame)
+                if number is None:
+                    return self.unknown(node, frame)
+                return int(number[1], 10 if number[1].lstrip("-").isdecimal() else 0)  # 03 is 3 in Rust
             case "boolean_literal":
                 return text_of(node) == "true"
             case "field_expression":

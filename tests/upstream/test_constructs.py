@@ -78,6 +78,11 @@ CONSTRUCTS = {
         ' d.get_or_load_func(&format!("mv{n}"), &M)?; Ok(()) }',
         {"mv1", "mv2", "mv3"},
     ),
+    "a number with a zero in front": (
+        'fn go(d: &Dev, n: usize) -> Result<()> { if n == 00 || n > 02 { bail!("no") }'
+        ' d.get_or_load_func(&format!("mv{n}"), &M)?; Ok(()) }',
+        {"mv1", "mv2"},
+    ),
     "a number matched": (
         "fn go(d: &Dev, n: usize) { match n { 1 => return, 2..=3 => {}, 4..6 => {}, _ => panic!() }"
         ' d.get_or_load_func(&format!("mv{n}"), &M); }',
