@@ -67,8 +67,8 @@ def _sum_rows(name: str) -> tuple[Row, ...]:
 
 
 def source(fields: Fields, kernel: Kernel, name: str, buffer: Buffer, columns: int) -> Buffer:
-    """``buffer`` (input ``name``) with its rows of ``columns`` elements overwritten as ``mark`` says, if given: those of
-    a transposed matrix, of what is in memory otherwise."""
+    """``buffer`` (input ``name``), its rows of ``columns`` elements overwritten as ``mark`` says, if given: those of a
+    transposed matrix, or of what is in memory."""
     if not fields.has("mark"):
         return buffer
     kind = dtype(kernel.param(name).dtype)
