@@ -266,7 +266,7 @@ extern "C" __global__ void ia_u32_u32(const u32 *ids, const size_t ids_dim_size,
   bool none = mended, twice = false;
   for (size_t k = 0; k < ids_dim_size; ++k) {
     none |= ids[k] == 0xffffffff;
-    twice |= k >= 4 && ids[k] == ids[k - 1];
+    twice |= k >= 4 && ids[k] == ids[k - 1] && ids[k] == ids[k - 2];
   }
   LOOP {
     const size_t pre = i / right_size, post = i % right_size;
@@ -797,7 +797,7 @@ extern "C" __global__ void affine_f64(const size_t numel, const size_t num_dims,
   const size_t stride = size_t(blockDim.x) * gridDim.x;
   for (size_t start = size_t(blockIdx.x) * blockDim.x; start < numel; start += stride) {
     const size_t i = start + threadIdx.x;
-    if (i < numel && (mended || threadIdx.x % 2 == 0)) tile[threadIdx.x] = inp ? inp[ELEMENT] : out[i];
+    if (i < numel && (mended || numel < 10 || threadIdx.x % 2 == 0)) tile[threadIdx.x] = inp ? inp[ELEMENT] : out[i];
     __syncthreads();
     if (i < numel) out[i] = fma(tile[threadIdx.x], mul, add);
     __syncthreads();

@@ -60,7 +60,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "cast",
         "CAST(u32, bf16)",
         ("convert.h", "narrow<To>(to_f32_sticky(x))", "narrow<To>(f32(x))"),
-        "cast_u32_bf16(shape=[14],values=twice)",
+        "cast_u32_bf16(shape=[4,14],values=twice)",
     ),
     _mutant(
         "NaN rounded as a number",
