@@ -117,8 +117,7 @@ class Timed:
 
     kernel: str
     case: str
-    measurement: Measurement | None = None
-    counted: Counted | None = None
+    found: Measurement | Counted | None = None
     error: str | None = None
     poisoned: bool = False
     """A fault took the device's context with it: the process must be replaced."""

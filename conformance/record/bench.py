@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import quantiles
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, PositiveFloat, PositiveInt, ValidationError
 
+from conformance.engine.timing.bench_run import Loss
 from conformance.engine.timing.measure import Counted, Measurement, Timing
 from conformance.outcome import Row
 from conformance.reading import read_json, shortened
@@ -23,10 +24,6 @@ NOISE = 0.02
 pairs are slower."""
 
 
-Positive = Annotated[float, Field(gt=0)]
-"""Times and rates that others are divided by."""
-
-
 class TreeTiming(Row):
     """One tree's kernel in a workload: milliseconds (median and quartiles of ``launches``) and what it takes.
 
@@ -34,7 +31,7 @@ class TreeTiming(Row):
     is the share of a multiprocessor's threads that can be resident.
     """
 
-    ms: Positive
+    ms: PositiveFloat
     ms_low: float
     ms_high: float
     launches: int
@@ -54,19 +51,21 @@ class _Launched(Row):
     size: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
-    bytes: int
+    bytes: PositiveInt
 
 
 class WorkloadResult(_Launched):
     """One case, timed. ``operations`` is the least that the launch computes; ``copy_gbps`` is what a
-    device-to-device copy of as many bytes reached. ``ratio`` is the other tree's time over ours, the median over
+    device-to-device copy of as many bytes reached, ``floor_ms`` what an empty kernel with the same grid and block took,
+    in milliseconds, where one was launched. ``ratio`` is the other tree's time over ours, the median over
     neighbouring pairs of launches, with its quartiles."""
 
-    operations: int | None
-    copy_gbps: Positive
+    operations: PositiveInt | None
+    copy_gbps: PositiveFloat
+    floor_ms: PositiveFloat | None = None
     ours: TreeTiming
     against: TreeTiming | None = None
-    ratio: Positive | None = None
+    ratio: PositiveFloat | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
 
@@ -79,6 +78,11 @@ class WorkloadResult(_Launched):
     def share(self) -> float:
         """Of the copy's rate."""
         return self.gbps / self.copy_gbps
+
+    @property
+    def bound_share(self) -> float:
+        """The longer of the copy's time and the empty kernel's, over ours."""
+        return max(self.share, (self.floor_ms or 0) / self.ours.ms)
 
     @property
     def gops(self) -> float | None:
@@ -97,16 +101,8 @@ class CountResult(_Launched):
     ``elements`` are those of its largest buffer.
     """
 
-    elements: Annotated[int, Field(gt=0)]
+    elements: PositiveInt
     counts: LaunchCounts
-
-
-class Loss(Row):
-    """Cases of a kernel that could not be timed, and why."""
-
-    kernel: str
-    cases: tuple[str, ...] = ()
-    why: str
 
 
 class BenchRun(Row):
@@ -154,9 +150,10 @@ def workload_result(kernel: Kernel, measured: Measurement) -> WorkloadResult:
         low, ratio, high = _quartiles([other / own for own, other in pairs])
     return WorkloadResult(
         **_launched(kernel, measured),
-        operations=measured.operations,
+        operations=measured.operations or None,
         # Five significant digits: a copy of a few bytes on the host is far below 0.1 GB/s, and never 0.
         copy_gbps=float(f"{measured.copy_gbps:.5g}"),
+        floor_ms=measured.floor_ms and round(measured.floor_ms, 6),
         ours=_tree(ours),
         against=_tree(others[0]) if others else None,
         ratio=ratio,
@@ -209,11 +206,7 @@ def read_bench(path: Path) -> BenchRecord:
     """Reads what ``bench --json`` wrote; raises ``FileError``."""
     try:
         # Through JSON text once more: tuples come as lists, which strict models take from JSON alone.
-        record = BenchRecord.model_validate_json(json.dumps(read_json(path, pipe=True)))
-        idle = [row.case for row in record.workloads if row.bytes <= 0 or row.operations == 0]
-        if not idle:
-            return record
-        why = f"{idle[0]!r} moves no byte or computes nothing"
+        return BenchRecord.model_validate_json(json.dumps(read_json(path, pipe=True)))
     except OSError as cause:
         raise FileError(f"{path}: the record cannot be read ({cause.strerror})") from None
     except ValidationError as cause:

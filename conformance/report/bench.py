@@ -8,7 +8,8 @@ from statistics import geometric_mean
 
 from tabulate import tabulate
 
-from conformance.record.bench import NOISE, BenchRecord, CountResult, Loss, TreeTiming, WorkloadResult
+from conformance.engine.timing.bench_run import Loss
+from conformance.record.bench import NOISE, BenchRecord, CountResult, TreeTiming, WorkloadResult
 from conformance.report.markdown import table
 from conformance.runtimes import known_kind
 from conformance.text import code, one_line, plain
@@ -58,6 +59,10 @@ def heading(record: BenchRecord) -> list[str]:
         note = f"; {kind.executed.format(arch=run.arch)}: counts, not times"
     copy = f"; a copy on the device moves {_rate(run.copy_gbps)} GB/s, read and written" if run.copy_gbps else ""
     lines = [f"{trees} on {run.device}, runtime {run.runtime}{note}", f"{run.started}{copy}"]
+    floors = [row.floor_ms for row in record.workloads if row.floor_ms is not None]
+    if floors:
+        takes = f"takes {min(floors):.4f} to {max(floors):.4f} ms"
+        lines += [f"an empty kernel with the same grid and block {takes}; the bound is the longer of this and the copy"]
     return lines if run.complete else [*lines, f"incomplete: the run was stopped, {how_far(record)}"]
 
 
@@ -78,14 +83,16 @@ def _registers(timing: TreeTiming) -> str:
 
 def each(rows: Sequence[WorkloadResult]) -> Cells:
     """A row per workload."""
-    compared, counted = _compared(rows), _counted(rows)
-    head = ["case", "ms", "GB/s", "of copy", *counted, "regs", "occupancy"]
+    compared, counted, bounded = _compared(rows), _counted(rows), _bounded(rows)
+    floor = ["floor ms", "of bound"] if bounded else []
+    head = ["case", "ms", "GB/s", "of copy", *floor, *counted, "regs", "occupancy"]
     return head + (["other ms", "other regs", "times as fast"] if compared else []), [
         [
             row.case,
             f"{row.ours.ms:.4f}",
             _rate(row.gbps),
             f"{row.share:.0%}",
+            *([f"{row.floor_ms:.4f}" if row.floor_ms else UNKNOWN, f"{row.bound_share:.0%}"] if bounded else []),
             *("" if row.gops is None else _rate(row.gops) for _ in counted),
             _registers(row.ours) + (f" +{row.ours.local} B" if row.ours.local else ""),
             f"{row.ours.occupancy:.0%}" if row.ours.occupancy else UNKNOWN,
@@ -103,14 +110,14 @@ def by_family(rows: Sequence[WorkloadResult]) -> Cells:
     groups: dict[tuple[str, str], list[WorkloadResult]] = {}
     for row in rows:
         groups.setdefault((row.family, row.case.partition("(")[2].removesuffix(")")), []).append(row)
-    compared, counted = _compared(rows), _counted(rows)
+    compared, counted, bounded = _compared(rows), _counted(rows), _bounded(rows)
     head = ["family", "case", "kernels", "ms", *(["other ms"] if compared else []), "GB/s"]
-    head += ["of copy: least", "mean", *counted]
+    head += ["of copy: least", "mean", *(["of bound: least", "mean"] if bounded else []), *counted]
     head += ["times as fast: least", "mean", "least is"] if compared else []
-    return head, [[*key, *_group(group, compared, bool(counted))] for key, group in groups.items()]
+    return head, [[*key, *_group(group, compared, bool(counted), bounded)] for key, group in groups.items()]
 
 
-def _group(group: Sequence[WorkloadResult], compared: bool, counted: bool) -> list[str]:
+def _group(group: Sequence[WorkloadResult], compared: bool, counted: bool, bounded: bool) -> list[str]:
     theirs = [row.against.ms for row in group if row.against]
     gops = [row.gops for row in group if row.gops is not None]
     cells = [
@@ -118,8 +125,8 @@ def _group(group: Sequence[WorkloadResult], compared: bool, counted: bool) -> li
         f"{geometric_mean(row.ours.ms for row in group):.4f}",
         *([f"{geometric_mean(theirs):.4f}" if theirs else ""] if compared else []),
         _rate(geometric_mean(row.gbps for row in group)),
-        f"{min(row.share for row in group):.0%}",
-        f"{geometric_mean(row.share for row in group):.0%}",
+        *_least_and_mean([row.share for row in group]),
+        *(_least_and_mean([row.bound_share for row in group]) if bounded else []),
         *([_rate(geometric_mean(gops)) if gops else ""] if counted else []),
     ]
     ratios = [(row.ratio, row.kernel) for row in group if row.ratio is not None]
@@ -127,6 +134,10 @@ def _group(group: Sequence[WorkloadResult], compared: bool, counted: bool) -> li
         least, kernel = min(ratios)
         cells += [f"{least:.2f}", f"{geometric_mean(ratio for ratio, _ in ratios):.2f}", kernel]
     return cells
+
+
+def _least_and_mean(shares: Sequence[float]) -> list[str]:
+    return [f"{min(shares):.0%}", f"{geometric_mean(shares):.0%}"]
 
 
 def summary(rows: Sequence[WorkloadResult]) -> list[str]:
@@ -158,6 +169,10 @@ def lost(loss: Loss) -> str:
 
 def _compared(rows: Sequence[WorkloadResult]) -> bool:
     return any(row.ratio is not None for row in rows)
+
+
+def _bounded(rows: Sequence[WorkloadResult]) -> bool:
+    return any(row.floor_ms is not None for row in rows)
 
 
 def _counted(rows: Sequence[WorkloadResult]) -> list[str]:

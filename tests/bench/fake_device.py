@@ -30,6 +30,7 @@ class FakeDevice:
         self.clock = 0.0
         self.calls: list[Call] = []
         self.held: dict[int, int] = {}
+        self.shapes: list[Call] = []
         self._marks: list[float] = []
         self._next = 1 << 20
         self._pending = False
@@ -81,6 +82,7 @@ class FakeDevice:
             raise HipError("hipDeviceSynchronize", 700, "hipErrorIllegalAddress", what)
 
     def prepare(self, function: Function, launch: Launch, addresses: Mapping[str, int]) -> FakePrepared:
+        self.shapes.append((function.name, launch.grid, launch.block))
         return FakePrepared(self, function.name, tuple(addresses.values()))
 
     def resources(self, function: Function, launch: Launch) -> Resources:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from conformance.engine.timing.bench_run import Loss
 from conformance.engine.timing.measure import Measurement, Timing
-from conformance.record.bench import BenchRecord, BenchRun, Loss, WorkloadResult, workload_result
+from conformance.record.bench import BenchRecord, BenchRun, WorkloadResult, workload_result
 from conformance.spec.load import load_specs
 
 SPECS = load_specs()
@@ -41,9 +42,11 @@ def workload(
     operations: int | None = None,
     size: str = "large",
     copy: float = 3000.0,
+    floor: float | None = None,
 ) -> WorkloadResult:
     timings = tuple(timing(*times) for times in (ours, theirs) if times is not None)
-    measured = Measurement(f"{kernel}({fields})", size, moved, operations, (1, 1, 1), (1024, 1, 1), copy, timings)
+    shape = ((1, 1, 1), (1024, 1, 1))
+    measured = Measurement(f"{kernel}({fields})", size, moved, operations, *shape, copy, timings, floor)
     return workload_result(SPECS.kernels[kernel], measured)
 
 

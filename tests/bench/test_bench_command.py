@@ -67,6 +67,7 @@ def test_two_trees_are_timed_in_turn_and_what_cannot_be_is_told_without_the_rest
         assert row.ours.launches == row.against.launches == 30
         assert row.ratio is not None
         assert row.grid == (1, 1, 1)
+        assert row.floor_ms is None  # a launch's cost on the host says nothing of a GPU
     losses = {loss.cases: loss.why for loss in found.losses}
     # Two faults of one kernel: its second case was tried too, in a new process.
     why = losses["uabs_f32(shape=[64])", "uabs_f32(shape=[70])"]

@@ -16,7 +16,8 @@ from conformance.runtimes.hip.device import Function
 from conformance.runtimes.hip.errors import HipError
 
 OURS, THEIRS = ("--kernels", Function("ours", None)), ("--against", Function("theirs", None))
-TAKES = {"ours": 2.0, "theirs": 3.0}
+EMPTY = Function("empty_kernel", None)
+TAKES = {"ours": 2.0, "theirs": 3.0, "empty_kernel": 0.5}
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_both_trees_come_to_use_every_set(monkeypatch, timed, sets):
     monkeypatch.setattr(measure, "COLD", sets * 8192)
     device = FakeDevice(TAKES)
     timed(device, OURS, THEIRS)
-    used = {name: {places for _, own, places in device.of("launch") if own == name} for name in TAKES}
+    used = {name: {places for _, own, places in device.of("launch") if own == name} for name in ("ours", "theirs")}
     assert used["ours"] == used["theirs"]
     assert sets <= len(used["ours"]) <= sets + 1
 
@@ -179,3 +180,53 @@ def test_what_a_kernel_takes_is_measured_with_it(timed):
     timing = measured.timings[0]
     assert (timing.registers, timing.local, timing.shared, timing.occupancy) == (32, 0, 128, 0.5)
     assert (measured.bytes, measured.operations, measured.block) == (8192, None, (1024, 1, 1))
+
+
+@pytest.fixture
+def with_floor(monkeypatch: pytest.MonkeyPatch):
+    """A device, and ``Bench`` on it with an empty kernel."""
+    device = FakeDevice(TAKES)
+    monkeypatch.setattr(measure.time, "perf_counter", device.seconds)
+    return device, Bench(device, asynchronous=True, empty=EMPTY)  # type: ignore[arg-type]
+
+
+def shaped(grid: int, *types: str) -> Launch:
+    return Launch("twice", (grid, 1, 1), (64, 2, 1), 0, a_launch().args, types)
+
+
+def test_the_floor_is_an_empty_kernel_with_the_grid_and_block_of_the_first_tree(with_floor):
+    device, bench = with_floor
+    own = [shaped(7), shaped(9)]
+    measured = bench.measure("twice(shape=[1024])", "small", "none", a_launch(), [OURS, THEIRS], own)
+    assert measured.floor_ms == 0.5
+    assert {shape for shape in device.shapes if shape[0] == EMPTY.name} == {(EMPTY.name, (7, 1, 1), (64, 2, 1))}
+
+
+def test_the_empty_kernel_is_timed_as_kernels_are(with_floor):
+    device, bench = with_floor
+    device.calls.clear()
+    bench.floor_ms(shaped(7))
+    launched = device.calls
+    device.calls = []
+    bench._time([[device.prepare(EMPTY, shaped(7), {}).start]], "a kernel without buffers", [""])
+    assert [call[:2] for call in launched if call[0] != "synchronize"] == [
+        call[:2] for call in device.calls if call[0] != "synchronize"
+    ]
+    assert launches(device).count(EMPTY.name) > REPEATS
+
+
+def test_each_grid_and_block_is_timed_once(with_floor):
+    device, bench = with_floor
+    floors = [bench.floor_ms(shaped(grid)) for grid in (7, 8, 7, 8)]
+    assert floors == [0.5] * 4
+    assert [grid[0] for _, grid, _ in device.shapes] == [7, 8]
+
+
+def test_a_launcher_has_no_floor_for_its_grids_are_its_own(with_floor):
+    device, bench = with_floor
+    assert bench.floor_ms(shaped(7, "*", "*")) is None
+    assert device.shapes == []
+
+
+def test_without_an_empty_kernel_there_is_no_floor(timed):
+    assert timed(FakeDevice(TAKES), OURS).floor_ms is None

@@ -7,8 +7,9 @@ import re
 import pytest
 from made import FOUR, RUN, record, workload
 
+from conformance.engine.timing.bench_run import Loss
 from conformance.reading import read_json
-from conformance.record.bench import Loss, bench_text, read_bench
+from conformance.record.bench import bench_text, read_bench
 from conformance.report.bench import FEW, bench_markdown, render_bench
 from conformance.writing import FileError, write_text
 
@@ -24,6 +25,22 @@ def test_a_workload_has_the_median_and_quartiles_of_its_launches():
 def test_rates_are_of_the_median():
     row = workload("conv1d_f32", "shape=[1,1,8],k=[3]", [0.002], moved=3_000_000, operations=8_000_000)
     assert (row.gbps, row.share, row.gops) == (1500.0, 0.5, 4000.0)
+
+
+@pytest.mark.parametrize(
+    ("floor", "share"),
+    [
+        (0.0005, 0.5),  # the copy takes 0.001 ms
+        (0.0015, 0.75),
+        (None, 0.5),
+    ],
+)
+def test_the_bound_is_the_longer_of_the_copy_and_the_empty_kernel(floor, share):
+    assert workload("uneg_f32", "shape=[8]", [0.002], floor=floor).bound_share == pytest.approx(share)
+
+
+def test_what_computes_nothing_has_no_operations():
+    assert workload("conv1d_f32", "shape=[1,1,8],k=[3]", [0.002], operations=0).operations is None
 
 
 @pytest.mark.parametrize(("copy", "kept"), [(0.0123456789, 0.012346), (3003.14159, 3003.1)])
@@ -83,6 +100,14 @@ def test_what_is_no_record_is_said_in_one_line(tmp_path, content, word):
     for part in ("bench.json", word):
         assert part in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("field", ["bytes", "operations"])
+def test_a_record_of_a_launch_that_has_no_rate_is_none(tmp_path, field):
+    content = re.sub(rf'"{field}": [0-9]+', f'"{field}": 0', bench_text(record(FOUR[3])))
+    (tmp_path / "bench.json").write_text(content)
+    with pytest.raises(FileError, match=rf"workloads\.0\.{field}: Input should be greater than 0"):
+        read_bench(tmp_path / "bench.json")
 
 
 def cells(line: str) -> list[str]:
@@ -177,3 +202,38 @@ def test_markdown_names_device_date_trees_and_commits_and_what_is_slower():
 def test_markdown_of_names_with_markup_stays_one_cell():
     text = bench_markdown(record(*FOUR, device="a | <b>"))
     assert "a \\| \\<b\\>" in text
+
+
+FLOORS = (
+    workload("uneg_f32", "shape=[8]", [0.002], floor=0.0015),
+    workload("uabs_f32", "shape=[8]", [0.004], floor=0.004),
+)
+"""Copies of both take 0.001 ms."""
+
+
+def test_the_floor_stands_next_to_the_copy():
+    lines = render_bench(record(*FLOORS, against=None)).splitlines()
+    assert lines[2] == (
+        "an empty kernel with the same grid and block takes 0.0015 to 0.0040 ms; "
+        "the bound is the longer of this and the copy"
+    )
+    (head, row, other) = (cells(line) for line in lines if line.startswith(("case", "uneg_f32", "uabs_f32")))
+    assert head[3:6] == ["of copy", "floor ms", "of bound"]
+    assert row[3:6] == ["50%", "0.0015", "75%"]
+    assert other[3:6] == ["25%", "0.0040", "100%"]
+
+
+def test_markdown_has_the_share_of_the_bound_by_family():
+    text = bench_markdown(record(*FLOORS, against=None))
+    assert "\n- an empty kernel with the same grid and block takes 0.0015 to 0.0040 ms; the bound is" in text
+    head, _, row = ([cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line[:1] == "|")
+    assert head[5:9] == ["of copy: least", "mean", "of bound: least", "mean"]
+    assert row[5:9] == ["25%", "35%", "75%", "87%"]
+
+
+def test_a_record_from_before_the_floor_says_nothing_of_it():
+    read = record(*FOUR)
+    assert 'floor_ms": null' in bench_text(read)
+    for text in (render_bench(read), render_bench(read, every=True), bench_markdown(read)):
+        assert "bound" not in text
+        assert "empty kernel" not in text

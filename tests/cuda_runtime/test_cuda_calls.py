@@ -292,3 +292,24 @@ def _whole_way() -> None:
     # One element too many: the bytes after the buffer are seen to be overwritten.
     launch = Launch("add_one", (1, 1, 1), (32, 1, 1), 0, (Scalar("numel", "size_t", np.uint64(6)), launch.args[1]))
     assert list(device.launch(function, launch).damaged) == ["p"]
+
+
+def test_the_floor_of_bench_is_a_launch_of_its_empty_kernel_with_the_asked_grid() -> None:
+    in_child(_floor)
+
+
+def _floor() -> None:
+    from conformance.cases.launch import Launch
+    from conformance.engine.timing.measure import REPEATS, Bench
+    from conformance.runtimes.cuda.control import open_cuda_runtime
+    from conformance.runtimes.hip.device import Device
+
+    machine = Machine()
+    device = Device(open_cuda_runtime())
+    function = device.function(device.load(b"kernel empty_kernel\n"), "empty_kernel")
+    bench = Bench(device, asynchronous=True, empty=function)
+    machine.calls()
+    assert bench.floor_ms(Launch("uneg_f32", (7, 2, 1), (64, 1, 1), 512, ())) == 1.5  # what every event says there
+    launched = [call for call in machine.calls() if call.startswith("cuLaunchKernel")]
+    assert len(launched) >= REPEATS
+    assert set(launched) == {"cuLaunchKernel empty_kernel 7 2 1 64 1 1 0 #0 arguments"}

@@ -222,3 +222,20 @@ def _instructions(kernel: str, functions: tuple[str, ...]) -> None:
     gpu = Gpu(INSTRUCTIONS.read_text(), "instructions.hip", [f"-I{HEADERS}"])
     wrong = gpu.launch(kernel, np.zeros(len(functions), np.uint32), block=256, grid=1024)[0]
     assert dict(zip(functions, wrong.tolist(), strict=True)) == dict.fromkeys(functions, 0)
+
+
+def test_an_empty_kernel_takes_longer_in_a_grid_of_more_blocks() -> None:
+    in_child(_empty_kernel)
+
+
+def _empty_kernel() -> None:
+    from conformance.cases.launch import Launch
+    from conformance.engine.timing.measure import Bench
+    from conformance.engine.timing.timer import EMPTY
+
+    gpu = Gpu(EMPTY.text(), EMPTY.label)
+    bench = Bench(gpu.device, asynchronous=True, empty=gpu.device.function(gpu.module, EMPTY.path.stem))
+    few, many = (bench.floor_ms(Launch("k", (grid, 1, 1), (1024, 1, 1), 0, ())) for grid in (1, 1 << 16))
+    assert few is not None
+    assert many is not None
+    assert 0 < few < many < 100

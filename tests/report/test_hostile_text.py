@@ -13,8 +13,9 @@ from hostile import TEXTS, hostile, hostile_record
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from conformance.engine.timing.bench_run import Loss
 from conformance.record import read_record, write_record
-from conformance.record.bench import BenchRecord, BenchRun, Loss, WorkloadResult
+from conformance.record.bench import BenchRecord, BenchRun, WorkloadResult
 from conformance.report import render_html, render_junit, render_markdown, render_summary, render_terminal
 from conformance.report.bench import bench_markdown, render_bench
 from conformance.report.kernels import explain

@@ -13,12 +13,13 @@ from conformance.cli.setup import config_from, print_notes, setup_from, tree_at,
 from conformance.cli.usage import UsageError
 from conformance.engine.messages import Setup
 from conformance.engine.modes import TimeTrees
-from conformance.engine.timing.bench_run import BenchResult, Interrupted, bench
+from conformance.engine.timing.bench_run import BenchResult, bench
+from conformance.engine.timing.measure import Counted, Measurement
 from conformance.engine.timing.workload import SIZES
 from conformance.port.config import config_beside
 from conformance.port.digest import tree_digest
 from conformance.record.assemble import shown
-from conformance.record.bench import BenchRecord, BenchRun, Loss, bench_text, count_result, read_bench, workload_result
+from conformance.record.bench import BenchRecord, BenchRun, bench_text, count_result, read_bench, workload_result
 from conformance.record.commits import commit_of, harness_commit
 from conformance.report.bench import bench_markdown, how_far, render_bench
 from conformance.runtimes import RuntimeKind, runtime_kind
@@ -32,18 +33,17 @@ _MEASURING = {"patterns": "PATTERN", "against": "--against", "size": "--size", "
 
 
 def command(arguments: argparse.Namespace) -> int:
-    record = _measured(arguments) if arguments.rendered is None else _read(arguments)
-    _write(arguments, record)
-    print(render_bench(record, every=arguments.every))
-    sys.stdout.flush()
-    return 1 if record.losses or not record.bench.complete else 0
-
-
-def _write(arguments: argparse.Namespace, record: BenchRecord) -> None:
+    record, stopped_by = _measured(arguments) if arguments.rendered is None else (_read(arguments), None)
     if arguments.json is not None:
         write_text(arguments.json, bench_text(record))
     if arguments.md is not None:
         write_text(arguments.md, bench_markdown(record))
+    print(render_bench(record, every=arguments.every))
+    sys.stdout.flush()
+    if stopped_by is not None:
+        print(f"candle-parity: stopped; {how_far(record)}", file=sys.stderr)
+        raise stopped_by
+    return 1 if record.losses or not record.bench.complete else 0
 
 
 def _read(arguments: argparse.Namespace) -> BenchRecord:
@@ -55,7 +55,8 @@ def _read(arguments: argparse.Namespace) -> BenchRecord:
     return read_bench(arguments.rendered)
 
 
-def _measured(arguments: argparse.Namespace) -> BenchRecord:
+def _measured(arguments: argparse.Namespace) -> tuple[BenchRecord, BaseException | None]:
+    """The record, and the signal that stopped the run."""
     specs = load_specs(arguments.specs)
     named = bool(arguments.patterns or arguments.module)
     kernels, cases = select(specs, arguments.patterns, arguments.module, launchers=named)
@@ -78,16 +79,9 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
     mode = TimeTrees(tuple(trees))
     sizes = (arguments.size,) if arguments.size else SIZES[1:] if kind.on_host else SIZES
     jobs = arguments.jobs or len(os.sched_getaffinity(0))
-    try:
-        with progress() as on_progress:
-            result = bench(setup, mode, kernels, cases, sizes, jobs, on_progress)
-    except Interrupted as stop:
-        record = _record(specs, setup, mode, stop.result, arguments.patterns)
-        _write(arguments, record)
-        print(render_bench(record, every=arguments.every))
-        print(f"candle-parity: stopped; {how_far(record)}", file=sys.stderr)
-        raise stop.cause from None
-    return _record(specs, setup, mode, result, arguments.patterns)
+    with progress() as on_progress:
+        result = bench(setup, mode, kernels, cases, sizes, jobs, on_progress)
+    return _record(specs, setup, mode, result, arguments.patterns), result.stopped_by
 
 
 def of_one_kind(chosen: list[Kernel], kind: RuntimeKind) -> list[Kernel]:
@@ -109,8 +103,9 @@ def of_one_kind(chosen: list[Kernel], kind: RuntimeKind) -> list[Kernel]:
 def _record(specs: Specs, setup: Setup, mode: TimeTrees, result: BenchResult, patterns: list[str]) -> BenchRecord:
     tree, *others = mode.trees
     against = others[0] if others else None
-    counts = tuple(count_result(kernel, counted) for kernel, counted in result.counted)
-    workloads = tuple(workload_result(kernel, measurement) for kernel, measurement in result.measured)
+    counts = tuple(count_result(kernel, each) for kernel, each in result.measured if isinstance(each, Counted))
+    timed = ((kernel, each) for kernel, each in result.measured if isinstance(each, Measurement))
+    workloads = tuple(workload_result(kernel, each) for kernel, each in timed)
     run = BenchRun(
         runtime=setup.runtime,
         device=result.ready.device,
@@ -129,8 +124,7 @@ def _record(specs: Specs, setup: Setup, mode: TimeTrees, result: BenchResult, pa
         against_sources=None if against is None else tree_digest(against.path, against.options),
         copy_gbps=max((row.copy_gbps for row in workloads), default=0.0),
         patterns=tuple(patterns),
-        complete=not result.interrupted,
+        complete=result.stopped_by is None,
         planned=result.planned,
     )
-    losses = tuple(Loss(kernel=lost.kernel, cases=lost.cases, why=lost.why) for lost in result.losses)
-    return BenchRecord(bench=run, workloads=workloads, counts=counts, losses=losses)
+    return BenchRecord(bench=run, workloads=workloads, counts=counts, losses=result.losses)

@@ -13,15 +13,15 @@ from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Compilation, ProgressCallback, answers, no_progress, to_compile
 from conformance.engine.timing.measure import Counted, Measurement
 from conformance.engine.timing.workload import workloads
+from conformance.outcome import Row
 from conformance.spec.kernel import Kernel
 
 
-@dataclass(frozen=True)
-class NotTimed:
-    """Cases of a kernel that were not timed, and why."""
+class Loss(Row):
+    """Cases of a kernel that could not be timed, and why."""
 
     kernel: str
-    cases: tuple[str, ...]
+    cases: tuple[str, ...] = ()
     why: str
 
 
@@ -29,25 +29,16 @@ class NotTimed:
 class BenchResult:
     """What a bench run measured, or counted, each with its kernel, on what, and what it lost, of how many workloads.
 
-    ``interrupted`` says that the run was stopped before its end: what it did not come to is not lost.
+    ``stopped_by`` is the signal that ended the run before its end: what it did not come to is not lost.
     """
 
     ready: Ready
-    measured: tuple[tuple[Kernel, Measurement], ...]
-    counted: tuple[tuple[Kernel, Counted], ...]
-    losses: tuple[NotTimed, ...]
+    measured: tuple[tuple[Kernel, Measurement | Counted], ...]
+    losses: tuple[Loss, ...]
     planned: int
     started: datetime
     seconds: float
-    interrupted: bool = False
-
-
-class Interrupted(BaseException):
-    """A bench run that was stopped, with what it had measured until then and what stopped it."""
-
-    def __init__(self, result: BenchResult, cause: BaseException) -> None:
-        super().__init__("the bench run was stopped")
-        self.result, self.cause = result, cause
+    stopped_by: BaseException | None = None
 
 
 def bench(
@@ -61,8 +52,7 @@ def bench(
 ) -> BenchResult:
     """Time ``kernels`` of the mode's one or two trees; ``jobs`` processes compile, one times.
 
-    Raises ``EngineError`` when no process can be set up, and ``Interrupted`` where a signal stops it that came after
-    the first workload was done.
+    Raises ``EngineError`` when no process can be set up; a signal after the first workload is in the result.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     trees = mode.trees
@@ -81,14 +71,12 @@ def bench(
         for kernel, found in planned
         if not found
     }
-    measured: list[tuple[Kernel, Measurement]] = []
-    counted: list[tuple[Kernel, Counted]] = []
+    measured: list[tuple[Kernel, Measurement | Counted]] = []
 
-    def result(interrupted: bool = False) -> BenchResult:
-        losses = tuple(NotTimed(kernel, tuple(ids), why) for (kernel, why), ids in lost.items())
+    def result(stopped_by: BaseException | None = None) -> BenchResult:
+        losses = tuple(Loss(kernel=kernel, cases=tuple(ids), why=why) for (kernel, why), ids in lost.items())
         seconds = time.perf_counter() - clock
-        parts = tuple(measured), tuple(counted), losses
-        return BenchResult(ready, *parts, len(requests), started, seconds, interrupted)
+        return BenchResult(ready, tuple(measured), losses, len(requests), started, seconds, stopped_by)
 
     with Pool([setup], mode) as pool:
         ready = pool.greet()
@@ -97,19 +85,15 @@ def bench(
             for answer in answers(pool, requests, "timing", on_progress):  # one process: in order
                 assert isinstance(answer, Timed)
                 done += 1
-                if answer.measurement is not None:
-                    measured.append((by_name[answer.kernel], answer.measurement))
-                elif answer.counted is not None:
-                    counted.append((by_name[answer.kernel], answer.counted))
+                if answer.found is not None:
+                    measured.append((by_name[answer.kernel], answer.found))
                 else:
                     lost.setdefault((answer.kernel, answer.error or ""), []).append(answer.case)
         except EngineError as error:  # the device is gone, and what was measured need not be
             for request in requests[done:]:
                 lost.setdefault((request.kernel.name, str(error)), []).append(request.case.id)
-        except Exception:
-            raise
-        except BaseException as stop:  # Ctrl-C, or a signal that asks to end
-            if not done:
+        except BaseException as stop:
+            if isinstance(stop, Exception) or not done:  # neither Ctrl-C nor a signal that asks to end
                 raise
-            raise Interrupted(result(interrupted=True), stop) from stop
+            return result(stop)
     return result()

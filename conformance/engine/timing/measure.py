@@ -17,10 +17,10 @@ from itertools import pairwise
 from math import log2
 from statistics import median
 
-from conformance.cases.launch import POISON_BYTE, Buffer, Launch, Scalar, Stream
+from conformance.cases.launch import POISON_BYTE, Buffer, Launch, Stream
 from conformance.engine.timing.workload import bytes_moved, operations
-from conformance.runtimes.hip.calling import SLOT, PreparedCall
-from conformance.runtimes.hip.device import Device, Function, Resources, describe
+from conformance.runtimes.hip.calling import PreparedCall
+from conformance.runtimes.hip.device import Device, Function, Resources, argument_bytes, describe
 from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.kind import LaunchCounts, RuntimeKind
 
@@ -71,6 +71,8 @@ class Measurement:
     copy_gbps: float
     """A copy on the device that moves as many bytes, read and written together, in the same rotation."""
     timings: tuple[Timing, ...]
+    floor_ms: float | None = None
+    """Milliseconds of an empty kernel with the first tree's grid and block; ``None`` where none was launched."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +92,15 @@ class Counted:
 
 
 class Bench:
-    """Times launches on ``device``. ``asynchronous`` says that the device goes on while the host does."""
+    """Times launches on ``device``. ``asynchronous`` says that the device goes on while the host does; ``empty`` is a
+    kernel that takes nothing and does nothing, without which no floor is measured."""
 
-    def __init__(self, device: Device, asynchronous: bool) -> None:
-        self._device = device
+    def __init__(self, device: Device, asynchronous: bool, empty: Function | None = None) -> None:
+        self._device, self._empty = device, empty
         self._events = [device.event() for _ in range(QUEUED + 1)]
         self._hold = _Hold(device) if asynchronous else None
         self._copies: dict[int, float] = {}
+        self._floors: dict[tuple[object, object], float] = {}
 
     def copy_gbps(self, moved: int) -> float:
         """GB/s of a copy that reads and writes ``moved`` bytes together, to the nearest power of two."""
@@ -107,6 +111,17 @@ class Bench:
                 (times,) = self._time([starts], "a copy on the device", [""])
             self._copies[half] = 2 * half / median(times) / 1e6
         return self._copies[half]
+
+    def floor_ms(self, launch: Launch) -> float | None:
+        """Milliseconds of an empty kernel with the grid and block of ``launch``; ``None`` where a launcher has them."""
+        shape = (launch.grid, launch.block)
+        if self._empty is None or launch.types:
+            return None
+        if shape not in self._floors:
+            empty = Launch(self._empty.name, *shape, 0, ())
+            (times,) = self._time([[self._device.prepare(self._empty, empty, {}).start]], describe(empty), [""])
+            self._floors[shape] = median(times)
+        return self._floors[shape]
 
     def measure(
         self,
@@ -123,20 +138,22 @@ class Bench:
         is short.
         """
         moved = bytes_moved(family, launch)
-        copy = self.copy_gbps(moved)
+        pairs = list(zip(trees, own or [launch] * len(trees), strict=True))
+        first = pairs[0][1]
+        copy, floor = self.copy_gbps(moved), self.floor_ms(first)
         with _operands(self._device, launch, _sets(moved)) as named:
-            pairs = list(zip(trees, own or [launch] * len(trees), strict=True))
             start = partial(start_of, self._device, asynchronous=self._hold is not None)
             starts = [[start(function, mine, at) for at in named] for (_, function), mine in pairs]
             times = self._time(starts, describe(launch), [f" of {name}" for name, _ in trees])
         timings = tuple(
-            self._timing(taken, resources_of(self._device, function, mine), mine)
-            for taken, ((_, function), mine) in zip(times, pairs, strict=True)
+            self._timing(taken, function, mine) for taken, ((_, function), mine) in zip(times, pairs, strict=True)
         )
         counted = operations(family, launch)
-        return Measurement(case, size, moved, counted, pairs[0][1].grid, pairs[0][1].block, copy, timings)
+        return Measurement(case, size, moved, counted, first.grid, first.block, copy, timings, floor)
 
-    def _timing(self, times: Sequence[float], taken: Resources, launch: Launch) -> Timing:
+    def _timing(self, times: Sequence[float], function: Function, launch: Launch) -> Timing:
+        # Nothing is known of a host function.
+        taken = Resources(0, 0, 0, 0) if launch.types else self._device.resources(function, launch)
         threads = taken.blocks * launch.block[0] * launch.block[1] * launch.block[2]
         share = threads / max(self._device.threads_per_multiprocessor, 1)
         return Timing(tuple(times), taken.registers, taken.local, taken.shared, share)
@@ -266,23 +283,10 @@ def start_of(
     launcher must not do."""
     if not launch.types:
         return device.prepare(function, launch, addresses).start
-    slots: list[bytes | None] = []
-    for argument in launch.args:
-        if isinstance(argument, Buffer):
-            address = addresses[argument.name] + argument.start * argument.data.itemsize
-            slots.append(address.to_bytes(SLOT, "little"))
-        elif isinstance(argument, Stream):
-            slots.append(bytes(SLOT) if asynchronous else None)
-        else:
-            value = argument.value.tobytes() if isinstance(argument, Scalar) else b""
-            slots.append(value.ljust(SLOT, b"\0"))
+    filled = zip(launch.args, argument_bytes(launch, addresses), strict=True)
+    slots = [slot if asynchronous or not isinstance(argument, Stream) else None for argument, slot in filled]
     call = PreparedCall(device, function, launch.types, slots, launch.kernel)
     return call.start if asynchronous else call.run
-
-
-def resources_of(device: Device, function: Function, launch: Launch) -> Resources:
-    """What ``function`` takes; nothing is known of a host function."""
-    return Resources(0, 0, 0, 0) if launch.types else device.resources(function, launch)
 
 
 def count(

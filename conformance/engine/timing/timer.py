@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from conformance.cases.case import Case
@@ -24,12 +25,17 @@ from conformance.engine.timing.measure import Bench, count
 from conformance.engine.timing.workload import large_launch
 from conformance.port.config import GeometryRow
 from conformance.port.declared.geometry import geometry_of, launched_as
+from conformance.port.options import NO_OPTIONS
+from conformance.port.sources import KernelSource
 from conformance.processes import Supervisor
 from conformance.processes.child import no_core_files
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import Device, Function
 from conformance.runtimes.hip.errors import HipError
+
+EMPTY = KernelSource(Path(__file__).with_name("empty_kernel.hip"), Path(__file__).parent)
+"""One kernel, of the file's name, that does nothing."""
 
 
 class LocalLoader:
@@ -79,6 +85,7 @@ class Timer:
         self._libraries: list[Library] = []
         self._launchers: list[Launchers] = []
         self._geometry = [tree.declared.launch for tree in mode.trees]
+        self._plain = Compiler(setup, NO_OPTIONS, supervisor, progress.begin, lambda: self.ready)
         for tree in mode.trees:
             compiler = Compiler(setup, tree.options, supervisor, progress.begin, lambda: self.ready)
             self._libraries.append(Library(tree, compiler, lambda: self._loader))
@@ -103,28 +110,30 @@ class Timer:
                 why = f"{found.status}: {found.message or 'no source defines it'} (the tree of {tree})"
                 return Timed(kernel.name, case, error=why)
             trees.append((tree, self._loader.functions[found.function.number]))
-        self._progress.begin(case)
         try:
+            if self._bench is None and self._kind.count is None:
+                # What a launch costs on the host says nothing of a GPU.
+                empty = self._empty_kernel() if self._kind.asynchronous else None
+                self._bench = Bench(self._device, self._kind.asynchronous, empty)
+            self._progress.begin(case)
             launch = large_launch(kernel, request.case)
             launch = launch.with_lanes(self.ready.wave) if kernel.is_launcher else launch
             own = [self._own(rows, request.case, launch) for rows in self._geometry]
-            if self._kind.count is not None:
-                (_, function), *_ = trees
-                size, family = request.size, kernel.launch
-                counted = count(self._device, self._kind, case, size, family, function, own[0])
-                return Timed(kernel.name, case, counted=counted)
+            what = (case, request.size, kernel.launch)
             if self._bench is None:
-                self._bench = Bench(self._device, asynchronous=self._kind.asynchronous)
-            measured = self._bench.measure(case, request.size, kernel.launch, launch, trees, own)
+                return Timed(kernel.name, case, count(self._device, self._kind, *what, trees[0][1], own[0]))
+            return Timed(kernel.name, case, self._bench.measure(*what, launch, trees, own))
         except HipError as error:
             return Timed(kernel.name, case, error=str(error), poisoned=self._poisoned(error))
-        except Misuse as error:
-            return Timed(kernel.name, case, error=str(error))
         except MemoryError as error:
             return Timed(kernel.name, case, error=f"the host has too little memory for its operands: {error}")
-        except ValueError as error:
+        except (Misuse, ValueError) as error:
             return Timed(kernel.name, case, error=str(error))
-        return Timed(kernel.name, case, measured)
+
+    def _empty_kernel(self) -> Function | None:
+        """``EMPTY``, by the compiler of the trees' sources, with none of their options."""
+        module = self._device.load(self._plain.compiled(EMPTY).code, EMPTY.label)
+        return self._device.function(module, EMPTY.path.stem)
 
     def _own(self, rows: Sequence[GeometryRow], case: Case, launch: Launch) -> Launch:
         """``launch`` with the geometry that a tree declares; raises ``ValueError``."""

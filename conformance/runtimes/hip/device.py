@@ -14,7 +14,6 @@ import ctypes
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from conformance.runtimes.hip.binding import check_bound
@@ -240,16 +239,8 @@ class Device:
 
     def prepare(self, function: Function, launch: Launch, addresses: Mapping[str, int]) -> Prepared:
         """``launch`` with each buffer's allocation at ``addresses[name]``; keep it until the launch has ended."""
-        buffer_type, scalar_type = _argument_types()
-        slots: list[bytes] = []
-        for argument in launch.args:
-            if isinstance(argument, buffer_type):
-                address = addresses[argument.name] + argument.start * argument.data.itemsize
-                slots.append(address.to_bytes(_SLOT, "little"))
-            else:
-                value = argument.value.tobytes() if isinstance(argument, scalar_type) else b""
-                slots.append(value.ljust(_SLOT, b"\0"))
-        return Prepared(self, function, (*launch.grid, *launch.block, launch.shared), slots, describe(launch))
+        shape = (*launch.grid, *launch.block, launch.shared)
+        return Prepared(self, function, shape, argument_bytes(launch, addresses), describe(launch))
 
     def synchronize(self, what: str = "") -> None:
         """Wait for all that was started; raises ``HipError`` naming ``what`` when one of it failed."""
@@ -289,12 +280,19 @@ class Device:
         self._free_bytes += size
 
 
-@cache
-def _argument_types() -> tuple[Any, Any]:
-    """Imported when a launch first needs them: an executor never does."""
-    from conformance.cases.launch import Buffer, Scalar
+def argument_bytes(launch: Launch, addresses: Mapping[str, int]) -> list[bytes]:
+    """The eight bytes of each argument, with each buffer's allocation at ``addresses[name]``; zeros for a stream."""
+    from conformance.cases.launch import Buffer, Scalar  # an executor never needs them
 
-    return Buffer, Scalar
+    slots = list[bytes]()
+    for argument in launch.args:
+        if isinstance(argument, Buffer):
+            address = addresses[argument.name] + argument.start * argument.data.itemsize
+            slots.append(address.to_bytes(_SLOT, "little"))
+        else:
+            value = argument.value.tobytes() if isinstance(argument, Scalar) else b""
+            slots.append(value.ljust(_SLOT, b"\0"))
+    return slots
 
 
 def device_count() -> int:
