@@ -20,8 +20,6 @@ constexpr int tile_positions = sizeof(T) == 8 ? 1 : 2;
 
 // One in (1 << log_tile) threads works: whole blocks as long as these are enough for every multiprocessor of a large
 // GPU, else a part of the threads of more blocks. The others exit at once.
-constexpr u32 blocks_to_fill_gpu = 128;  // one per multiprocessor of a large GPU
-
 template <u32 log_tile>
 __device__ inline TileRange assign_tiles() {
   u32 thread_shift = 0;  // a block uses 1 in (1 << thread_shift) of its threads
@@ -31,6 +29,13 @@ __device__ inline TileRange assign_tiles() {
   const u32 blocks = (gridDim.x + block_interval - 1) >> (log_tile - thread_shift);
   if (blockIdx.x % block_interval != 0 || threadIdx.x >= threads) return {0, 0, true};
   return {size_t(blockIdx.x / block_interval) * threads + threadIdx.x, size_t(blocks) * threads, false};
+}
+
+// All threads of the first blocks work. Neighbouring runs of tiles go to different blocks, in case there are few.
+__device__ inline TileRange spread_tiles(u32 blocks) {
+  constexpr u32 run = 64;
+  return {(size_t(threadIdx.x / run) * blocks + blockIdx.x) * run + threadIdx.x % run, size_t(blocks) * blockDim.x,
+          false};
 }
 
 // A tile is a few neighbouring output channels at `positions` positions, which are position_stride apart.
@@ -150,16 +155,19 @@ __device__ inline void convolve(size_t w_out, size_t h_out, size_t stride, size_
   constexpr u32 log_tile = sizeof(T) == 8 ? 2 : 3, log_small_tile = 1;
   static_assert(1 << log_tile == tile_channels * tile_positions<T>, "a power of two");
   const auto describe = [=] { return Kind::describe(w_out, h_out, stride, padding, dilation, info); };
-  // LLVM reorders the sums of integers: their tiles would not fit in AMD's registers.
-  if constexpr (!is_integer<T>) {
-    const bool may_be_tiled = gridDim.x >= tiled_grid && blockDim.x == tiled_threads;
-    // In such a grid one in four blocks at most has tiles of the direct way.
-    const bool is_idle = blockIdx.x >= blocks_with_tiles() && blockIdx.x % (tiled_grid / blocks_to_fill_gpu) != 0;
-    if (may_be_tiled && (is_idle || convolve_tiled<Kind::transposed>(describe, src, kernel, dst))) return;
-  }
   const bool is_small_grid = gridDim.x <= 2 * blocks_to_fill_gpu;
-  const TileRange range = is_small_grid ? assign_tiles<log_small_tile>() : assign_tiles<log_tile>();
-  if (range.is_empty) return;
+  TileRange range;
+  // LLVM reorders the sums of integers: their tiles would not fit in AMD's registers.
+  if (!is_integer<T> && gridDim.x >= tiled_grid && blockDim.x == tiled_threads) {
+    if (blockIdx.x >= working_blocks()) return;
+    if constexpr (!is_integer<T>) {
+      if (convolve_tiled<Kind::transposed>(describe, src, kernel, dst)) return;
+    }
+    range = spread_tiles(working_blocks());
+  } else {
+    range = is_small_grid ? assign_tiles<log_small_tile>() : assign_tiles<log_tile>();
+    if (range.is_empty) return;
+  }
   const Convolution<size_t> conv = describe();
   if (!fits_32_bits(conv, tile_channels)) {
     convolve<Kind::transposed, 1, 1>(conv, range, src, kernel, dst);

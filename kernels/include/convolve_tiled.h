@@ -13,8 +13,12 @@ namespace candle {
 // Grids of fewer blocks have too few tiles to fill a large GPU.
 constexpr u32 tiled_grid = 512;
 
-// Only the first blocks have tiles, so that the others need not load the sizes before they exit.
-__device__ inline u32 blocks_with_tiles() { return gridDim.x / 8; }
+constexpr u32 blocks_to_fill_gpu = 128;  // one per multiprocessor of a large GPU
+
+// Of such a grid only the first blocks work, so that the others exit without loading the sizes.
+__device__ inline u32 working_blocks() {
+  return gridDim.x / 8 > blocks_to_fill_gpu ? gridDim.x / 8 : blocks_to_fill_gpu;
+}
 
 // The order of the positions in tiles: those of a transpose are sorted by their remainder modulo the strides, as all
 // that have the same use the same taps.
@@ -106,7 +110,6 @@ __device__ CANDLE_NOINLINE_NVIDIA bool convolve_tiled(Describe describe, const T
   {
     const Convolution<size_t> described = describe();
     if (!is_worth_tiles<transposed, T>(described)) return false;
-    if (blockIdx.x >= blocks_with_tiles()) return true;
     if (threadIdx.x == 0) {
       conv = narrowed(described);
       last_vote[0] = last_vote[1] = 0;
@@ -124,7 +127,7 @@ __device__ CANDLE_NOINLINE_NVIDIA bool convolve_tiled(Describe describe, const T
 
   const u32 t = threadIdx.x, value_k = t / positions * value_count;
   const u32 weight_channel = t / (depth / weight_count), weight_k = t % (depth / weight_count) * weight_count;
-  for (u32 i = blockIdx.x;; i += blocks_with_tiles()) {
+  for (u32 i = blockIdx.x;; i += working_blocks()) {
     __syncthreads();
     const PositionOrder<transposed> order(conv);
     const u32 channel_tiles = (conv.c_out + tiled_channels - 1) / tiled_channels;
