@@ -101,8 +101,8 @@ __device__ CANDLE_NOINLINE_NVIDIA bool convolve_tiled(Describe describe, const T
                                                       const T *__restrict__ kernel, T *__restrict__ dst) {
   using Tile = Products<T>;
   constexpr u32 depth = Tile::depth, positions = Tile::tile_positions;
-  constexpr int value_count = depth * positions / tiled_threads;  // of a thread, neighbouring input channels
-  constexpr int weight_count = depth * tiled_channels < tiled_threads ? 1 : depth * tiled_channels / tiled_threads;
+  constexpr u32 value_count = depth * positions / tiled_threads;  // of a thread, neighbouring input channels
+  constexpr u32 weight_count = depth * tiled_channels < tiled_threads ? 1 : depth * tiled_channels / tiled_threads;
   __shared__ typename Tile::Operands operands[2];
   __shared__ Position shared_positions[positions];
   __shared__ Convolution<u32> conv;  // for lack of registers
@@ -157,20 +157,23 @@ __device__ CANDLE_NOINLINE_NVIDIA bool convolve_tiled(Describe describe, const T
     Pack<T, value_count> values;
     Pack<T, weight_count> weights;
     // Behind the last input channel there are zero weights, and the last channel's values.
+    const u32 channel_count = conv.channels, value_stride = conv.in_channel_stride;
     const auto load = [&] {
       values = {};
       if (tap.in_bounds) {
+        const u32 k = c + value_k, last = channel_count - 1;
+        u32 offset = tap.src_offset + (k < last ? k : last) * value_stride;
 #pragma unroll
-        for (int j = 0; j < value_count; ++j) {
-          const u32 k = c + value_k + j;
-          values.data[j] = src[tap.src_offset + (k < conv.channels ? k : conv.channels - 1) * conv.in_channel_stride];
+        for (u32 j = 0; j < value_count; ++j) {
+          values.data[j] = src[offset];
+          if (k + j < last) offset += value_stride;
         }
       }
 #pragma unroll
-      for (int j = 0; j < weight_count; ++j) {
+      for (u32 j = 0; j < weight_count; ++j) {
         const u32 k = c + weight_k + j;
         weights.data[j] = T{};
-        if (has_weight && k < conv.channels) {
+        if (has_weight && k < channel_count) {
           weights.data[j] = kernel[weight_offset + tap.kernel_offset + k * conv.kernel_channel_stride];
         }
       }
@@ -185,7 +188,7 @@ __device__ CANDLE_NOINLINE_NVIDIA bool convolve_tiled(Describe describe, const T
       if (weight_channel < tiled_channels) now.store_weights(weight_channel, weight_k, weights);
       __syncthreads();
       c += depth;
-      if (c >= conv.channels) {
+      if (c >= channel_count) {
         c = 0;
         ++h;
         has_slice = find_tap();
