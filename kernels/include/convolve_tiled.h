@@ -156,8 +156,8 @@ __device__ CANDLE_NOINLINE_NVIDIA bool convolve_tiled(Describe describe, const T
     };
     Pack<T, value_count> values;
     Pack<T, weight_count> weights;
-    // Behind the last input channel there are zero weights, and the last channel's values.
     const u32 channel_count = conv.channels, value_stride = conv.in_channel_stride;
+    // Behind the last input channel there are zero weights, and the last channel's values.
     const auto load = [&] {
       values = {};
       if (tap.in_bounds) {

@@ -15,6 +15,9 @@ constexpr int pack_width(int max_per_thread, size_t widest) {
   return max_per_thread < int(16 / widest) ? max_per_thread : int(16 / widest);
 }
 
+// Enough blocks to keep a large GPU busy when each does several times the work.
+constexpr u32 blocks_of_a_large_grid = 1024;
+
 constexpr u32 log2_of(u32 power) { return power > 1 ? 1 + log2_of(power / 2) : 0; }
 
 template <class... T>
@@ -55,6 +58,24 @@ template <int width, class Op, class Out, class... In>
 __device__ CANDLE_FORCE_INLINE void map_pack(size_t p, const Op &op, Out *out, const In *...in) {
   *reinterpret_cast<Pack<Out, width> *>(out + p * width) =
       apply_pack<Op, width, Out, In...>(op, load_pack<width>(in + p * width)...);
+}
+
+// `count` packs per thread, blockDim.x apart, whose loads are in flight together.
+template <int width, int count, class Op, class Out, class In>
+__device__ CANDLE_FORCE_INLINE void map_several_packs(size_t packs, u32 block, const Op &op, Out *out, const In *in) {
+  const size_t first = size_t(block) * blockDim.x * count + threadIdx.x;
+  if (first + (count - 1) * blockDim.x >= packs) {
+    for (size_t p = first; p < packs && p < first + count * blockDim.x; p += blockDim.x)
+      map_pack<width>(p, op, out, in);
+    return;
+  }
+  Pack<Out, width> results[count];
+#pragma unroll
+  for (int k = 0; k < count; ++k)
+    results[k] = apply_pack<Op, width, Out, In>(op, load_pack<width>(in + (first + k * blockDim.x) * width));
+#pragma unroll
+  for (int k = 0; k < count; ++k)
+    *reinterpret_cast<Pack<Out, width> *>(out + (first + k * blockDim.x) * width) = results[k];
 }
 
 template <int width, class Op, class Out, class... In>
@@ -356,18 +377,23 @@ __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restri
       return map_general<width>(active_grid(shift), numel, num_dims, info, op, out, in...);
     }
   }
-  // One thread per element, as Candle launches: no loops. A block has a thread for each element after the last whole
-  // pack.
+  // One thread per element, as Candle launches. A block has a thread for each element after the last whole pack.
   if (width == 1 || blockDim.x < width || !is_aligned<width>(out) || !(is_aligned<width>(in) && ...)) {
     const size_t i = thread_index();
     if (i < numel) out[i] = op(in[i]...);
     return;
   }
-  constexpr u32 shift = log2_of(width);
+  constexpr u32 shift = log2_of(width), several = 2;
   if (is_idle_block(shift)) return;
   const size_t packs = numel / width, p = active_grid(shift).first(), tail = packs * width + p;
-  if (p < packs) map_pack<width>(p, op, out, in...);
   if (tail < numel) out[tail] = op(in[tail]...);
+  // Two inputs fill the registers with one pack of each.
+  if (sizeof...(In) > 1 || gridDim.x >> (shift + several) < blocks_of_a_large_grid) {
+    if (p < packs) map_pack<width>(p, op, out, in...);
+  } else if constexpr (sizeof...(In) == 1) {
+    if (!is_idle_block(shift + several))
+      map_several_packs<width, 1 << several>(packs, blockIdx.x >> (shift + several), op, out, in...);
+  }
 }
 
 }  // namespace candle

@@ -38,6 +38,9 @@ LARGE_GRIDS = {
         "is_i64_f64(shape=[1,100,64],count=1100,block=32)",
         "badd_f32(shape=[200,200],lhs=transposed,block=32)",
         "uexp_f32(shape=[200,200],layout=transposed,block=32)",
+        "affine_f32(shape=[262159],block=16,grid=16385)",
+        "uneg_fp8_e4m3(shape=[262159],block=8,grid=32770)",
+        "cast_f16_u8(shape=[262161],block=16,grid=16386)",
     ],
 }
 
