@@ -8,9 +8,7 @@ namespace {
 
 template <class To, class From>
 struct Cast {
-  // A u8 of a narrow float takes long code.
-  static constexpr int max_per_thread =
-      is_same<To, u8> && !is_integer<From> && sizeof(From) < 4 ? 4 : default_max_per_thread;
+  static constexpr int max_per_thread = default_max_per_thread;
 
   __device__ To operator()(From x) const { return convert<To>(x); }
 };

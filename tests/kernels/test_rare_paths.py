@@ -40,7 +40,7 @@ LARGE_GRIDS = {
         "uexp_f32(shape=[200,200],layout=transposed,block=32)",
         "affine_f32(shape=[262159],block=16,grid=16385)",
         "uneg_fp8_e4m3(shape=[262159],block=8,grid=32770)",
-        "cast_f16_u8(shape=[262161],block=16,grid=16386)",
+        "cast_f16_u8(shape=[524307],block=16,grid=32770)",
     ],
 }
 
