@@ -388,8 +388,7 @@ __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restri
   const size_t packs = numel / width, p = active_grid(shift).first(), tail = packs * width + p;
   if (tail < numel) out[tail] = op(in[tail]...);
   // A pack of each of two inputs fills the registers. LLVM for AMD GPUs would not inline long code so often.
-  constexpr bool fits_several =
-      sizeof...(In) == 1 && !(target::on_amd && Op::max_per_thread < default_max_per_thread);
+  constexpr bool fits_several = sizeof...(In) == 1 && !(target::on_amd && Op::max_per_thread < default_max_per_thread);
   if (!fits_several || gridDim.x >> (shift + several) < blocks_of_a_large_grid) {
     if (p < packs) map_pack<width>(p, op, out, in...);
   } else if constexpr (fits_several) {

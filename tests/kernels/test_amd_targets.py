@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,14 +58,14 @@ def of_module(module: str) -> dict[str, Kernel]:
     return {name: kernel for name, kernel in SPECS.kernels.items() if kernel.module == module}
 
 
-def assert_complete(code: CodeObject, module: str, spilled: Mapping[str, tuple[int, int, int]] | None = None) -> None:
-    """Every kernel of ``module`` with Candle's arguments, nothing but ``spilled`` in scratch, and Candle's blocks."""
+def assert_complete(code: CodeObject, module: str) -> None:
+    """Every kernel of ``module`` with Candle's arguments, nothing spilled or in scratch, and Candle's blocks."""
     wanted = of_module(module)
     assert code.kernels.keys() == wanted.keys()
     differences = {name: difference(kernel, arguments(code.kernels[name])) for name, kernel in wanted.items()}
     assert {name: said for name, said in differences.items() if said} == {}
     used = {name: (k.vgpr_spills, k.sgpr_spills, k.scratch) for name, k in code.kernels.items()}
-    assert {name: row for name, row in used.items() if any(row)} == (spilled or {})
+    assert {name: row for name, row in used.items() if any(row)} == {}
     assert lost_signs(code) == []
     threads = {name: kernel.max_workgroup for name, kernel in code.kernels.items()}
     assert threads == {name: most_threads(kernel) for name, kernel in wanted.items()}

@@ -23,9 +23,6 @@ from tests.rocm_libraries.releases import RELEASES, Release
 
 ALL = os.environ.get(SWITCH) == "all"
 LDS = 65536
-SPILLED = {("conv", "gfx90a", "7.2"): {"conv_transpose2d_f32": (7, 0, 32)}}
-"""Vector and scalar registers that a release's compiler spills, and bytes of scratch; clang 19 spills none here."""
-
 COMPILE = """
 import sys
 from pathlib import Path
@@ -77,7 +74,7 @@ def test_compiles_for_the_target(libraries: Libraries, get_box: GetBox, module: 
     assert done.returncode == 0, done.stderr
     (code,) = read_code_objects(out)
     assert code.target == arch
-    assert_complete(code, module, SPILLED.get((module, arch, libraries.release.name)))
+    assert_complete(code, module)
     assert {name: k.lds for name, k in code.kernels.items() if k.lds > LDS} == {}
 
 
