@@ -76,12 +76,14 @@ _ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 _COPIES = ("im2col1d", "im2col")
+_LARGE = {("conv2d", "f16"): ("shape=[1,16,128,128],cout=32,k=[1,1],values=unit",)}
+"""By family and type, what takes a port's way for grids that fill a GPU, as Candle launches it."""
 
 
 @lru_cache
 def _rows(family: str, name: str) -> tuple[Row, ...]:
     every, of_float = _ROWS[family]
-    chosen = (*every, *(of_float if dtype(name).kind == "float" else ()))
+    chosen = (*every, *(of_float if dtype(name).kind == "float" else ()), *_LARGE.get((family, name), ()))
     return parsed(filled(chosen, name, "wide" if family in _COPIES or dtype(name).kind != "float" else "unit"))
 
 
