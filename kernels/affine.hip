@@ -29,11 +29,7 @@ struct Affine {
 
 template <class T>
 __device__ inline void affine(size_t numel, size_t num_dims, const size_t *info, const T *inp, T *out, T mul, T add) {
-  if (!inp) {
-    inp = out;
-    info = nullptr;
-  }
-  map(numel, num_dims, info, Affine<T>{mul, add}, out, inp);
+  map<true>(numel, num_dims, info, Affine<T>{mul, add}, out, inp);
 }
 
 }  // namespace

@@ -25,11 +25,7 @@ struct UnaryWithParam {
 
 template <class F, class T>
 __device__ inline void run(size_t numel, size_t num_dims, const size_t *info, const F &f, const T *inp, T *out) {
-  if (!inp) {
-    inp = out;
-    info = nullptr;
-  }
-  map(numel, num_dims, info, f, out, inp);
+  map<true>(numel, num_dims, info, f, out, inp);
 }
 
 }  // namespace

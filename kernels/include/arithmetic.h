@@ -1,6 +1,6 @@
-// Conversions between the element types, and arithmetic on f16 and bf16: computed in f32 and rounded to the type after
-// every operation. The 24 bits of f32 are at least 2p + 2 for both types, so that for + - * / rounding twice equals
-// rounding once.
+// Conversions between the element types, and arithmetic on f16 and bf16, rounded to the type after every operation. It
+// is computed in f32 where the target has none: the 24 bits of f32 are at least 2p + 2 for both types, so that for
+// + - * / rounding twice equals rounding once.
 #pragma once
 
 #include "target.h"
@@ -86,14 +86,17 @@ using half_only = typename enable_half<T>::type;
 
 template <class T>
 __device__ inline half_only<T> operator+(T a, T b) {
+  if constexpr (target::adds<T>) return target::add(a, b);
   return narrow<T>(widen(a) + widen(b));
 }
 template <class T>
 __device__ inline half_only<T> operator-(T a, T b) {
+  if constexpr (target::adds<T>) return target::add(a, T{u16(b.bits ^ 0x8000)});
   return narrow<T>(widen(a) - widen(b));
 }
 template <class T>
 __device__ inline half_only<T> operator*(T a, T b) {
+  if constexpr (target::adds<T>) return target::multiply(a, b);
   return narrow<T>(widen(a) * widen(b));
 }
 template <class T>

@@ -1,39 +1,13 @@
 // out[i] = op(in0[i], in1[i], ...) over strided inputs: the body of every elementwise kernel.
 //
-// There are four paths, of which the first applicable one is taken: all inputs are contiguous; the rows of each are
-// contiguous or broadcast; an input is transposed, and goes through a tile in LDS; anything else, element by element.
+// There are four paths, of which the first applicable one is taken: all inputs are contiguous (contiguous.h); the rows
+// of each are contiguous or broadcast; an input is transposed, and goes through a tile in LDS; anything else, element
+// by element.
 #pragma once
 
-#include "strided.h"
+#include "contiguous.h"
 
 namespace candle {
-
-// Elements per thread and iteration: 16 bytes of the widest operand, but no more than the operation allows. An
-// operation that sets a limit has long code; two f64 at a time would cost it registers and save no memory transaction.
-constexpr int pack_width(int max_per_thread, size_t widest) {
-  if (max_per_thread < default_max_per_thread && widest == 8) return 1;
-  return max_per_thread < int(16 / widest) ? max_per_thread : int(16 / widest);
-}
-
-// Enough blocks to keep a large GPU busy when each does several times the work.
-constexpr u32 blocks_of_a_large_grid = 1024;
-
-constexpr u32 log2_of(u32 power) { return power > 1 ? 1 + log2_of(power / 2) : 0; }
-
-template <class... T>
-constexpr size_t widest_of() {
-  size_t widest = 1;
-  ((widest = sizeof(T) > widest ? sizeof(T) : widest), ...);
-  return widest;
-}
-
-template <class Op, int N, class Out, class... In>
-__device__ inline Pack<Out, N> apply_pack(const Op &op, const Pack<In, N> &...in) {
-  Pack<Out, N> result;
-#pragma unroll
-  for (int k = 0; k < N; ++k) result.data[k] = op(in.data[k]...);
-  return result;
-}
 
 template <int... K>
 struct IndexSequence {};
@@ -52,41 +26,16 @@ struct make_index_sequence<3> {
   using type = IndexSequence<0, 1, 2>;
 };
 
-// ---- contiguous
+template <bool first, class A, class B>
+struct Conditional {
+  using type = A;
+};
+template <class A, class B>
+struct Conditional<false, A, B> {
+  using type = B;
+};
 
-template <int width, class Op, class Out, class... In>
-__device__ CANDLE_FORCE_INLINE void map_pack(size_t p, const Op &op, Out *out, const In *...in) {
-  *reinterpret_cast<Pack<Out, width> *>(out + p * width) =
-      apply_pack<Op, width, Out, In...>(op, load_pack<width>(in + p * width)...);
-}
-
-// `count` packs per thread, blockDim.x apart, whose loads are in flight together.
-template <int width, int count, class Op, class Out, class In>
-__device__ CANDLE_FORCE_INLINE void map_several_packs(size_t packs, u32 block, const Op &op, Out *out, const In *in) {
-  const size_t first = size_t(block) * blockDim.x * count + threadIdx.x;
-  if (first + (count - 1) * blockDim.x >= packs) {
-    for (size_t p = first; p < packs && p < first + count * blockDim.x; p += blockDim.x)
-      map_pack<width>(p, op, out, in);
-    return;
-  }
-  Pack<Out, width> results[count];
-#pragma unroll
-  for (int k = 0; k < count; ++k)
-    results[k] = apply_pack<Op, width, Out, In>(op, load_pack<width>(in + (first + k * blockDim.x) * width));
-#pragma unroll
-  for (int k = 0; k < count; ++k)
-    *reinterpret_cast<Pack<Out, width> *>(out + (first + k * blockDim.x) * width) = results[k];
-}
-
-template <int width, class Op, class Out, class... In>
-__device__ CANDLE_FORCE_INLINE void map_packs(size_t numel, const ActiveGrid &grid, const Op &op, Out *out,
-                                              const In *...in) {
-  const size_t packs = numel / width;
-  for (size_t p = grid.first(); p < packs; p += grid.step()) map_pack<width>(p, op, out, in...);
-  for (size_t i = packs * width + grid.first(); i < numel; i += grid.step()) out[i] = op(in[i]...);
-}
-
-// ---- strided: one thread of each block chooses the path for all
+// ---- one thread of each block chooses the path for all
 
 // Along the last dimension, input k is contiguous (bit k of `varying` is set) or broadcast, and no pack crosses the end
 // of a row; or input k is contiguous along dimension `rows_dim` (bit k of `transposed`).
@@ -334,8 +283,7 @@ struct OutOfLine {
   }
 };
 
-// Everything except one thread per element of contiguous tensors. Blocks without work must not call this: the call is
-// expensive.
+// Strided inputs. Blocks without work must not call this: the call is expensive.
 template <int width, class Op, class Out, class... In>
 __device__ CANDLE_NOINLINE_NVIDIA void map_general(const ActiveGrid grid, size_t numel, size_t num_dims,
                                                    const size_t *__restrict__ info, const Op op, Out *out,
@@ -343,10 +291,6 @@ __device__ CANDLE_NOINLINE_NVIDIA void map_general(const ActiveGrid grid, size_t
   constexpr int inputs = sizeof...(In);
   using AllInputs = typename make_index_sequence<inputs>::type;
   const bool aligned = is_aligned<width>(out) && (is_aligned<width>(in) && ...);
-  if (!info && (width == 1 || !aligned)) {
-    for (size_t i = grid.first(); i < numel; i += grid.step()) out[i] = op(in[i]...);
-    return;
-  }
   __shared__ Plan<inputs> plan;
   if (threadIdx.x == 0)
     make_plan<inputs>(numel, num_dims, info, aligned ? width : 1, tile_side_for<widest_of<In...>()>, plan);
@@ -362,39 +306,22 @@ __device__ CANDLE_NOINLINE_NVIDIA void map_general(const ActiveGrid grid, size_t
   }
 }
 
-// `info` is dims, then the strides of each input in order; null if all are contiguous. Op::max_per_thread limits the
-// elements that a thread processes at a time: a library function would otherwise be unrolled eight times.
-template <class Op, class Out, class... In>
+// `info` is dims, then the strides of each input in order; null if all are contiguous. With `in_place` a null input is
+// the output, and contiguous. Op::max_per_thread limits the elements that a thread processes at a time: a library
+// function would otherwise be unrolled eight times.
+template <bool in_place = false, class Op, class Out, class... In>
 __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restrict__ info, const Op &op, Out *out,
                            const In *...in) {
   constexpr int width = pack_width(Op::max_per_thread, widest_of<Out, In...>());
-  if (info || thread_count() < numel) {
+  constexpr bool is_long = Op::max_per_thread < default_max_per_thread && width == 1;
+  using InLoops = typename Conditional<is_long, OutOfLine<Op>, Op>::type;
+  // Idle blocks of contiguous tensors are the fastest without a branch taken, which ptxas makes of two conditions.
+  if (__builtin_expect(info && (in_place ? ((in != nullptr) && ...) : numel > 0), 0)) {
     const u32 shift = shift_for_few_active_blocks(numel);
     if (numel == 0 || is_idle_block(shift)) return;
-    if constexpr (Op::max_per_thread < default_max_per_thread && width == 1) {
-      return map_general<width>(active_grid(shift), numel, num_dims, info, OutOfLine<Op>{op}, out, in...);
-    } else {
-      return map_general<width>(active_grid(shift), numel, num_dims, info, op, out, in...);
-    }
+    return map_general<width>(active_grid(shift), numel, num_dims, info, InLoops{op}, out, in...);
   }
-  // One thread per element, as Candle launches. A block has a thread for each element after the last whole pack.
-  if (width == 1 || blockDim.x < width || !is_aligned<width>(out) || !(is_aligned<width>(in) && ...)) {
-    const size_t i = thread_index();
-    if (i < numel) out[i] = op(in[i]...);
-    return;
-  }
-  constexpr u32 shift = log2_of(width), several = 2;
-  if (is_idle_block(shift)) return;
-  const size_t packs = numel / width, p = active_grid(shift).first(), tail = packs * width + p;
-  if (tail < numel) out[tail] = op(in[tail]...);
-  // A pack of each of two inputs fills the registers. LLVM for AMD GPUs would not inline long code so often.
-  constexpr bool fits_several = sizeof...(In) == 1 && !(target::on_amd && Op::max_per_thread < default_max_per_thread);
-  if (!fits_several || gridDim.x >> (shift + several) < blocks_of_a_large_grid) {
-    if (p < packs) map_pack<width>(p, op, out, in...);
-  } else if constexpr (fits_several) {
-    if (!is_idle_block(shift + several))
-      map_several_packs<width, 1 << several>(packs, blockIdx.x >> (shift + several), op, out, in...);
-  }
+  map_contiguous<width, in_place>(numel, op, InLoops{op}, out, in...);
 }
 
 }  // namespace candle

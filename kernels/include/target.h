@@ -5,6 +5,7 @@
 //   f16_to_f32, f8_to_f32                 exact
 //   f32_to_f16, f32_to_bf16, f32_to_f8    to nearest even; subnormals are kept; f8 saturates, its only NaN is 0x7f
 //   fma_f16, fma_bf16                     a * b + c, rounded once; subnormals are kept
+//   adds<T>                               there are add and multiply, rounded once, of T, f16 or bf16
 //   f32_to_i32                            truncates and saturates; NaN: 0
 //   dot4(a, b, sum)                       sum + a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3 of signed bytes, wrapping
 //   shuffle_xor_word<mask>(x)             the x of lane (lane ^ mask) in a logical wave of 32, for u32 and u64
@@ -32,6 +33,12 @@
 #include "portable.h"
 
 namespace candle::target {
+
+// Defined only where adds<T> says so.
+__device__ f16 add(f16 a, f16 b);
+__device__ f16 multiply(f16 a, f16 b);
+__device__ bf16 add(bf16 a, bf16 b);
+__device__ bf16 multiply(bf16 a, bf16 b);
 
 // Defined only where integer_matrices_16x8 says so.
 __device__ void load_matrices(u32 (&words)[4], const void *row);

@@ -48,6 +48,19 @@ __device__ inline u16 fma_f16(u16 a, u16 b, u16 c) {
   return bit_cast<u16>(__builtin_fmaf16(bit_cast<_Float16>(a), bit_cast<_Float16>(b), bit_cast<_Float16>(c)));
 }
 
+template <class T>
+constexpr bool adds = is_same<T, f16>;
+
+__device__ inline f16 add(f16 a, f16 b) {
+#pragma clang fp contract(off)
+  return bit_cast<f16>(_Float16(bit_cast<_Float16>(a) + bit_cast<_Float16>(b)));
+}
+
+__device__ inline f16 multiply(f16 a, f16 b) {
+#pragma clang fp contract(off)
+  return bit_cast<f16>(_Float16(bit_cast<_Float16>(a) * bit_cast<_Float16>(b)));
+}
+
 // A conversion in C++ may not overflow; the instruction saturates.
 __device__ inline i32 f32_to_i32(f32 x) {
   i32 result;

@@ -19,6 +19,8 @@ constexpr bool integer_matrices_16x8 = false;
 using Matrices = NoMatrices;
 constexpr bool on_amd = false;
 constexpr bool few_registers = false;
+template <class T>
+constexpr bool adds = false;
 
 using portable::dot4;
 using portable::f32_to_bf16;

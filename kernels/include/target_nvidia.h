@@ -44,6 +44,24 @@ __device__ inline u16 fma_f16(u16 a, u16 b, u16 c) {
 #endif
 }
 
+template <class T>
+constexpr bool adds = __CUDA_ARCH__ >= (is_same<T, f16> ? 530 : 800);
+
+#if __CUDA_ARCH__ >= 530
+// .rn: never contracted.
+__device__ inline f16 add(f16 a, f16 b) {
+  u16 result;
+  asm("add.rn.f16 %0, %1, %2;" : "=h"(result) : "h"(a.bits), "h"(b.bits));
+  return f16{result};
+}
+
+__device__ inline f16 multiply(f16 a, f16 b) {
+  u16 result;
+  asm("mul.rn.f16 %0, %1, %2;" : "=h"(result) : "h"(a.bits), "h"(b.bits));
+  return f16{result};
+}
+#endif
+
 #if __CUDA_ARCH__ >= 800
 
 // The lower half of a packed conversion: ptxas may turn a single one into an instruction of the slow transcendental
@@ -59,6 +77,10 @@ __device__ inline u16 fma_bf16(u16 a, u16 b, u16 c) {
   asm("fma.rn.bf16 %0, %1, %2, %3;" : "=h"(result) : "h"(a), "h"(b), "h"(c));
   return result;
 }
+
+// a * 1 + b and a * b + -0.
+__device__ inline bf16 add(bf16 a, bf16 b) { return bf16{fma_bf16(a.bits, 0x3f80, b.bits)}; }
+__device__ inline bf16 multiply(bf16 a, bf16 b) { return bf16{fma_bf16(a.bits, b.bits, 0x8000)}; }
 
 #else
 

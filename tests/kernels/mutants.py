@@ -35,7 +35,7 @@ def _mutant(what: str, module: str, keep: str, edit: Edit, *cases: str) -> Mutan
 _COMPARED = "(info[(k + 1) * num_dims + d] != expected)"
 _CONTIGUITY: Edit = ("strided.h", "      if " + _COMPARED, "      if (size > 2 && " + _COMPARED[1:])
 _PACKS = "for (size_t p = grid.first(); p < packs; p += grid.step()) map_pack<width>(p, op, out, in...);"
-_SCALARS = "    for (size_t i = grid.first(); i < numel; i += grid.step()) out[i] = op(in[i]...);\n    return;"
+_SCALARS = "{\n  for (size_t i = grid.first(); i < numel; i += grid.step()) out[i] = op(in[i]...);"
 _ROUND = "      addend.add_to(out);\n    }\n    __syncthreads();\n  }\n}"
 
 _STEPS = "for (unsigned i = first; i < numel; i += step)"
@@ -78,10 +78,10 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     _mutant(
         "packs without a loop",
-        "affine",
-        "AFFINE(f32)",
-        ("elementwise.h", _PACKS, "if (size_t p = grid.first(); p < packs) map_pack<width>(p, op, out, in...);"),
-        "affine_f32(shape=[2500],values=unit,block=64,grid=1)",
+        "ternary",
+        "WHERE(u8, bf16)",
+        ("contiguous.h", _PACKS, "if (size_t p = grid.first(); p < packs) map_pack<width>(p, op, out, in...);"),
+        "where_u8_bf16(shape=[2500],values=unit,block=64,grid=1)",
     ),
     _mutant(
         "constants stored in packs without a loop",
@@ -152,7 +152,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "indexing",
         "INDEX_ADD(u32, f16)",
         ("scatter.h", "j < src_dim; j += batch", "j < src_dim && j < 4096; j += batch"),
-        "ia_u32_f16(shape=[1,4500,2],count=4600,ids=ordered,values=unit)",
+        "ia_u32_f16(shape=[1,60,2],count=4600,ids=ordered,values=unit)",
     ),
     _mutant(
         "channels behind a limit on them",
@@ -269,7 +269,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "affine",
         "AFFINE(f64)",
         (
-            "elementwise.h",
+            "contiguous.h",
             _SCALARS,
             _SCALARS.replace(
                 "for (size_t i = grid.first(); i < numel; i += grid.step())", "if (size_t i = grid.first(); i < numel)"
@@ -279,15 +279,15 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     _mutant(
         "shared memory that is right only where it was -1",
-        "affine",
-        "AFFINE(f16)",
+        "ternary",
+        "WHERE(u8, f16)",
         (
             "elementwise.h",
             "  plan.contiguous = width > 1 && is_contiguous<N>(num_dims, info);"
             "  // otherwise an extra path only adds code\n  if (plan.contiguous) return;",
             "  if (width > 1 && is_contiguous<N>(num_dims, info)) return;\n  plan.contiguous = false;",
         ),
-        "affine_f16(shape=[2500],values=unit,grid=1)",
+        "where_u8_f16(shape=[2500],values=unit,grid=1)",
     ),
     Mutant(
         "a maximum that starts at -100",

@@ -37,6 +37,7 @@ HOMES = {
     "include/reduction.h": "reduce",
     "include/unary_ops.h": "unary",
     "include/strided.h": "binary ternary indexing",
+    "include/contiguous.h": "binary ternary affine cast",
     "include/elementwise.h": "binary ternary affine cast",
     "include/target_host.h": "affine cast reduce",
     "include/pack.h": "ternary indexing",
