@@ -97,6 +97,7 @@ struct Divisor {
 
 __device__ inline Divisor make_divisor(u32 d) {
   u32 shift = 0;
+#pragma unroll 1
   while ((u64(1) << shift) < d) ++shift;
   return {d, u32(((u64(1) << 32) * ((u64(1) << shift) - d)) / d + 1), shift};
 }
@@ -113,6 +114,7 @@ struct Strides {
   // The offset of the i-th element (row-major) in each operand.
   __device__ Offsets<N> offsets(u32 i) const {
     Offsets<N> result{};
+#pragma unroll 1
     for (u32 d = dims; d-- > 0;) {
       const u32 quotient = d == 0 ? 0 : size[d].quotient(i);
       const u32 index = i - quotient * size[d].size;
@@ -128,6 +130,7 @@ __device__ CANDLE_SHARED_HELPER void merge_dims(size_t numel, size_t num_dims, c
                                                 Strides<N> &strides) {
   strides.dims = numel >> 31 ? Strides<N>::max_dims + 1 : 0;
   if (strides.dims != 0) return;
+#pragma unroll 1
   for (size_t d = 0; d < num_dims; ++d) {
     const u32 size = u32(info[d]);
     if (size == 1) continue;
@@ -144,6 +147,7 @@ __device__ CANDLE_SHARED_HELPER void merge_dims(size_t numel, size_t num_dims, c
     strides.size[last].size *= size;
     for (int k = 0; k < N; ++k) strides.stride[k][last] = info[(k + 1) * num_dims + d];
   }
+#pragma unroll 1
   for (u32 d = 0; d < strides.dims; ++d) strides.size[d] = make_divisor(strides.size[d].size);
 }
 
