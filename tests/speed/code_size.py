@@ -2,8 +2,8 @@
 
 python tests/speed/code_size.py OURS THEIRS
 
-Each is a folder of code objects, one per source: of AMD's, as ``candle-parity build --kernels TREE --arch gfx942 --out``
-leaves it, or of NVIDIA's, by ``nvcc -cubin``. Code is counted, without constants and symbols.
+Each is a folder of code objects, one per source, as ``candle-parity build --arch gfx942 --out`` or ``nvcc -cubin``
+leave them. Code is counted, without constants and symbols.
 """
 
 from __future__ import annotations
