@@ -24,6 +24,11 @@ constexpr size_t widest_of() {
   return widest;
 }
 
+template <class T, int N>
+__device__ inline void store_pack(T *p, const Pack<T, N> &values) {
+  target::store_whole(reinterpret_cast<Pack<T, N> *>(p), values);
+}
+
 template <class Op, int N, class Out, class... In>
 __device__ inline Pack<Out, N> apply_pack(const Op &op, const Pack<In, N> &...in) {
   Pack<Out, N> result;
@@ -34,8 +39,7 @@ __device__ inline Pack<Out, N> apply_pack(const Op &op, const Pack<In, N> &...in
 
 template <int width, class Op, class Out, class... In>
 __device__ CANDLE_FORCE_INLINE void map_pack(size_t p, const Op &op, Out *out, const In *...in) {
-  *reinterpret_cast<Pack<Out, width> *>(out + p * width) =
-      apply_pack<Op, width, Out, In...>(op, load_pack<width>(in + p * width)...);
+  store_pack(out + p * width, apply_pack<Op, width, Out, In...>(op, load_pack<width>(in + p * width)...));
 }
 
 // `count` packs per thread, blockDim.x apart, whose loads are in flight together.
@@ -52,8 +56,7 @@ __device__ CANDLE_FORCE_INLINE void map_several_packs(size_t packs, u32 block, c
   for (int k = 0; k < count; ++k)
     results[k] = apply_pack<Op, width, Out, In>(op, load_pack<width>(in + (first + k * blockDim.x) * width));
 #pragma unroll
-  for (int k = 0; k < count; ++k)
-    *reinterpret_cast<Pack<Out, width> *>(out + (first + k * blockDim.x) * width) = results[k];
+  for (int k = 0; k < count; ++k) store_pack(out + (first + k * blockDim.x) * width, results[k]);
 }
 
 template <int width, class Op, class Out, class... In>

@@ -135,8 +135,8 @@ __device__ CANDLE_FORCE_INLINE void map_rows(IndexSequence<K...>, size_t numel, 
   for (u32 p = u32(grid.first()); p < packs; p += step) {
     CANDLE_ASSUME(plan.strides.dims > 0);
     const auto offset = plan.strides.offsets(p * width);
-    *reinterpret_cast<Pack<Out, width> *>(out + p * width) =
-        apply_pack<Op, width, Out, In...>(op, load_row_pack<width>(in + offset.operand[K], varying >> K & 1)...);
+    store_pack(out + p * width, apply_pack<Op, width, Out, In...>(
+                                    op, load_row_pack<width>(in + offset.operand[K], varying >> K & 1)...));
   }
 }
 

@@ -9,6 +9,7 @@
 //   f32_to_i32                            truncates and saturates; NaN: 0
 //   dot4(a, b, sum)                       sum + a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3 of signed bytes, wrapping
 //   shuffle_xor_word<mask>(x)             the x of lane (lane ^ mask) in a logical wave of 32, for u32 and u64
+//   store_whole(p, x)                     *p = x, by one instruction where x has at most 16 bytes
 //   optimization_barrier(x)               on AMD GPUs: hides x from the compiler, which has to compute it before this
 //   rematerialize(x)                      x; on AMD GPUs values that depend on it are recomputed, not kept in registers
 //   on_gpu, on_amd

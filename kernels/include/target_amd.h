@@ -99,6 +99,17 @@ __device__ inline u64 shuffle_xor_word(u64 x) {
   return u64(shuffle_xor_word<mask>(u32(x))) | u64(shuffle_xor_word<mask>(u32(x >> 32))) << 32;
 }
 
+// LLVM would split a store of 16-bit elements where it pairs the operations on them.
+template <class T>
+__device__ inline void store_whole(T *p, const T &x) {
+  if constexpr (sizeof(T) % 4 == 0) {
+    using Words __attribute__((ext_vector_type(sizeof(T) / 4), may_alias)) = u32;
+    *reinterpret_cast<Words *>(p) = bit_cast<Words>(x);
+  } else {
+    *p = x;
+  }
+}
+
 __device__ inline void optimization_barrier(f32 &x) { asm volatile("" : "+v"(x)); }
 
 __device__ inline int rematerialize(int x) {

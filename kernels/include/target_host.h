@@ -48,6 +48,11 @@ __device__ inline Word shuffle_xor_word(Word x) {
   return __shfl_xor(x, mask, 32);
 }
 
+template <class T>
+__device__ inline void store_whole(T *p, const T &x) {
+  *p = x;
+}
+
 __device__ inline void optimization_barrier(f32 &) {}
 
 __device__ inline int rematerialize(int x) { return x; }
