@@ -31,5 +31,8 @@ extern "C" __global__ void k(const u32 *a, const u32 *b, const u32 *c, u32 *out)
   put(18, target::f32_to_f8(bit_cast<f32>(x)));
   put(19, target::fma_bf16(u16(x), u16(y), u16(z)));
   put(20, u32(portable::dot4(x, y, i32(z))));
+  put(21, target::add(f16{u16(x)}, f16{u16(y)}).bits);
+  put(22, target::multiply(f16{u16(x)}, f16{u16(y)}).bits);
+  target::store_whole(out + 23 * n + i, z);
   CANDLE_REQUIRE(z != 0x0badf00d, "the word that traps");
 }

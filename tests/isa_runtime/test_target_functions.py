@@ -20,7 +20,7 @@ from tests.isa_runtime.test_launches import FAILURE
 from tests.isa_runtime.test_vector_instructions import SPECIAL, same, wide_fma
 
 N = 1 << 16
-ROWS = 21
+ROWS = 24
 TRAPS = 0x0BADF00D
 """The word that the kernel refuses."""
 Words = NDArray[np.uint32]
@@ -64,7 +64,9 @@ def answers(a: Words, b: Words, c: Words) -> list[NDArray[Any]]:
     with np.errstate(all="ignore"):
         narrow = [x.astype(bf16), np.clip(x, -448, 448).astype(f8), fma_bf16(a, b, c).astype(bf16)]
     first = [all_halves.astype(np.float32), *rounded, sums, bytes_as_floats, *shuffled, *wide, *kept]
-    return [*first, held(np.int32)(x), *narrow, sums]
+    with np.errstate(all="ignore"):
+        stepwise = [halves[0] + halves[1], halves[0] * halves[1]]
+    return [*first, held(np.int32)(x), *narrow, sums, *stepwise, c]
 
 
 def as_floats(array: NDArray[Any]) -> NDArray[Any]:
