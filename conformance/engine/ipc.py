@@ -216,7 +216,7 @@ class Arena:
     """Memory that a judge and an executor share, as this process maps it: an anonymous file that only grows.
 
     The judge makes it and says where things lie in it. It cannot be made smaller, so that no process finds a page of it
-    gone.
+    gone; after a large launch the judge gives memory back, and the pages read as zeros.
     """
 
     def __init__(self, descriptor: int | None = None) -> None:
@@ -226,6 +226,7 @@ class Arena:
             fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
         self.descriptor = descriptor
         self.size = 0
+        self._backed = 0
         self._map: mmap.mmap | None = None
         self._address = 0
 
@@ -236,12 +237,15 @@ class Arena:
         return self._map
 
     def grow(self, size: int) -> None:
-        """Make the file at least ``size`` bytes long and map all of it. Raises ``OSError`` and ``ValueError``."""
-        if size <= self.size:
-            return
+        """Make the file at least ``size`` bytes long, back and map all of it. Raises ``OSError`` and ``ValueError``."""
         length = -(-size // _STEP) * _STEP
-        if os.fstat(self.descriptor).st_size < length:
+        if self._backed < length:
             os.posix_fallocate(self.descriptor, 0, length)  # a full memory is an error here, not a signal later
+        elif self._backed > max(4 * _STEP, 4 * length):
+            self.map.madvise(mmap.MADV_REMOVE, length, self._backed - length)
+        else:
+            return
+        self._backed = length
         self.attach(length)
 
     def attach(self, size: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,6 +49,21 @@ def _distinct_addresses(machine: Machine) -> int:
         addresses.add(pointer)
         machine.free(pointer)
     return len(addresses)
+
+
+def test_freed_mappings_of_many_sizes_do_not_pile_up(machine: Remote) -> None:
+    assert machine.do(_grown_by_sizes) < 20 << 20
+
+
+def _grown_by_sizes(machine: Machine) -> int:
+    before = _anonymous_bytes()
+    for size in range(256 << 10, 2 << 20, 32 << 10):
+        machine.free(machine.allocate(size))
+    return _anonymous_bytes() - before
+
+
+def _anonymous_bytes() -> int:
+    return int(re.findall(r"RssAnon:\s+(\d+)", Path("/proc/self/status").read_text())[0]) * 1024
 
 
 def test_many_allocations_do_not_overlap(machine: Remote) -> None:

@@ -116,3 +116,16 @@ def test_both_sides_see_the_same_memory_and_nobody_can_take_it_away():
     assert fcntl.fcntl(ours.descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK
     ours.close()
     theirs.close()
+
+
+def test_a_small_launch_gives_back_the_memory_of_a_large_one():
+    arena = Arena()
+    arena.grow(100 << 20)
+    np.frombuffer(arena.map, np.uint8)[:: 1 << 20] = 77
+    arena.grow(1000)
+    assert os.fstat(arena.descriptor).st_blocks * 512 <= 4 << 20
+    assert arena.map[0] == 77
+    assert arena.map[99 << 20] == 0  # still mapped
+    arena.grow(100 << 20)
+    assert os.fstat(arena.descriptor).st_blocks * 512 == 100 << 20
+    arena.close()

@@ -34,7 +34,7 @@ runtime = open_runtime("cpu", wave=64, threads=1)
 device = LaunchingDevice(runtime)
 code = device.compile(SOURCE, "three.hip", [])
 module = device.load(code)
-said = {"same module": device.load(bytes(code)) is module, "loads": runtime.module_loads()}
+said = {"same module": device.load(bytes(code)) is module}
 said["same function"] = device.function(module, "twice") is device.function(module, "twice")
 said["no function"] = device.function(module, "thrice")
 
@@ -106,6 +106,14 @@ try:
 except HipError as error:
     said["started"] = [error.is_fault, str(error)]
 
+held = []
+for size in range(1 << 20, 8 << 20, 1 << 18):
+    device.give_back(device.take(size), size)
+    held.append(runtime.live()[1])
+again = device.take(size)
+device.give_back(again, size)
+said["held"] = [max(held), device.take(size) == again]
+
 runtime.set_option("guard", 0)  # as on a GPU: nothing but the harness's own canaries
 runtime.guards_memory = False
 unguarded = LaunchingDevice(runtime)
@@ -127,12 +135,17 @@ def said() -> dict[str, Any]:
 
 def test_a_module_is_loaded_once_per_content(said):
     assert said["same module"]
-    assert said["loads"] == [1, 0]
 
 
 def test_functions_are_kept_and_a_missing_one_is_none(said):
     assert said["same function"]
     assert said["no function"] is None
+
+
+def test_memory_is_kept_for_the_next_of_its_size_up_to_a_limit(said):
+    most, again = said["held"]
+    assert again
+    assert most < 40 << 20
 
 
 def test_a_launch_gets_the_address_of_the_start_and_gives_whole_buffers_back(said):

@@ -195,12 +195,6 @@ class CpuRuntime(WatchedCalls):
         text = self._library.hipcpuModuleKernels(handle)
         return None if text is None else json.loads(text.decode())
 
-    def module_loads(self) -> tuple[int, int]:
-        """Modules loaded in this process, and how many of these were loaded already at the time."""
-        total, duplicates = ctypes.c_ulong(), ctypes.c_ulong()
-        self._library.hipcpuModuleLoads(ctypes.byref(total), ctypes.byref(duplicates))
-        return total.value, duplicates.value
-
 
 def share_standard_library() -> None:
     """Let launchers find what throwing takes, where our libraries hold a C++ library of their own, as by zig."""

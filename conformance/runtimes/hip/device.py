@@ -14,6 +14,7 @@ import ctypes
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 from conformance.runtimes.hip.binding import check_bound
@@ -34,7 +35,7 @@ CANARY_BYTES = 256
 
 CANARY = 0xC7
 _SLOT = 8
-_CACHE_LIMIT = 256 << 20
+_CACHE_LIMIT = 24 << 20
 """Bytes of freed device memory kept for the next launch of the same size."""
 
 
@@ -268,13 +269,15 @@ class Device:
         if cached:
             self._free_bytes -= size
             return cached.pop()
-        result = self.hip.hipMalloc(max(size, 1))
-        return int(self.check("hipMalloc", result, f"{size} bytes"))
+        return self.allocate(size)
 
     def give_back(self, base: int, size: int) -> None:
-        """Keep an allocation for the next of its size, or free it where much is kept already."""
+        """Keep an allocation for the next of its size, or free it and all that is kept where that is much already."""
         if self._free_bytes + size > _CACHE_LIMIT:
-            self.hip.hipFree(base)
+            for each in (base, *chain.from_iterable(self._free.values())):
+                self.hip.hipFree(each)
+            self._free.clear()
+            self._free_bytes = 0
             return
         self._free.setdefault(size, []).append(base)
         self._free_bytes += size

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t guard = std::size_t{1} << 20;
-constexpr std::size_t max_cached = std::size_t{256} << 20;  // freed mappings cached for reuse, bytes
-constexpr std::size_t max_cached_block = std::size_t{64} << 20;
+constexpr std::size_t max_cached = std::size_t{16} << 20;  // freed mappings cached for reuse, bytes
+constexpr std::size_t max_cached_block = std::size_t{2} << 20;
 constexpr std::size_t swept_per_launch = 16;
 constexpr std::size_t alignment = 16;
 constexpr std::size_t check_available_from = std::size_t{64} << 20;  // smaller allocations skip the check
@@ -92,9 +92,15 @@ void Memory::recycle(Block *block) {
   live_[block->live_index] = live_.back();
   live_[block->live_index]->live_index = block->live_index;
   live_.pop_back();
-  if (block->body > max_cached_block || free_bytes_ + block->body > max_cached) {
+  if (block->body > max_cached_block) {
     blocks_.erase(block->start);
     return;
+  }
+  if (free_bytes_ + block->body > max_cached) {  // of sizes that are not asked for any more
+    for (const auto &[body, cached] : free_)
+      for (const Block *old : cached) blocks_.erase(old->start);
+    free_.clear();
+    free_bytes_ = 0;
   }
   free_[block->body].push_back(block);
   free_bytes_ += block->body;
