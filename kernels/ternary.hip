@@ -20,7 +20,7 @@ struct Where {
   extern "C" __global__ void __launch_bounds__(1024, 2) where_##Id##_##T(                                             \
       const size_t numel, const size_t num_dims, const size_t *info, const Id *ids, const T *t, const T *f, T *out) { \
     CANDLE_ASSUME(info != nullptr);                                                                                   \
-    map(numel, num_dims, info, Where<Id, T>{}, out, ids, t, f);                                                       \
+    map<false, true>(numel, num_dims, info, Where<Id, T>{}, out, ids, t, f);                                          \
   }
 
 // clang-format off

@@ -59,6 +59,7 @@ struct Bitonic {
 
   template <bool with_padding>
   __device__ void sort_in_wave(Entry &entry, int column, int columns) const {
+#pragma unroll 1
     for (int run_length = 2; run_length <= columns; run_length *= 2)
       merge_in_wave<with_padding, false>(entry, column, 1, run_length);
   }
@@ -91,6 +92,7 @@ struct Bitonic {
       const int far_lane = wave * swizzle + lane / rows;
       const int far_column = far_row * logical_wave_size + far_lane;
       const int far_slot = far_row * logical_wave_size + (far_lane ^ far_row * swizzle);
+#pragma unroll 1
       for (int run_length = 2 * logical_wave_size; run_length <= padded; run_length *= 2) {
         // A thread writes only slots that it was the last to read, so one barrier per exchange is enough.
         shared.put(near_slot, entry);
@@ -108,14 +110,18 @@ struct Bitonic {
 
   // Several columns per thread; keys are read from the row each time.
   __device__ void sort_many_per_thread(int *indices, unsigned *out, int padded, int t, int threads) const {
+#pragma unroll 1
     for (int column = t; column < padded; column += threads) {
       Entry entry = load_entry(column);
       sort_in_wave<true>(entry, column, logical_wave_size);
       indices[column] = entry.index;
     }
     __syncthreads();
+#pragma unroll 1
     for (int run_length = 2 * logical_wave_size; run_length <= padded; run_length *= 2) {
+#pragma unroll 1
       for (int distance = run_length / 2; distance >= logical_wave_size; distance /= 2) {
+#pragma unroll 1
         for (int pair = t; pair < padded / 2; pair += threads) {
           const int column = 2 * pair - (pair & (distance - 1));
           const Entry low = load_entry(indices[column]);
@@ -128,6 +134,7 @@ struct Bitonic {
         __syncthreads();
       }
       // Every thread continues with the columns that it stores itself, so only the next merge needs a barrier.
+#pragma unroll 1
       for (int column = t; column < padded; column += threads) {
         Entry entry = load_entry(indices[column]);
         merge_in_wave<true, true>(entry, column, 1, run_length);

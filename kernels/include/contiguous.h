@@ -71,6 +71,7 @@ __device__ CANDLE_FORCE_INLINE void map_packs(size_t numel, const ActiveGrid &gr
 template <class Op, class Out, class... In>
 __device__ CANDLE_NOINLINE_NVIDIA void map_each(const ActiveGrid grid, size_t numel, const Op op, Out *out,
                                                 const In *...in) {
+#pragma unroll 1
   for (size_t i = grid.first(); i < numel; i += grid.step()) out[i] = op(in[i]...);
 }
 
@@ -91,13 +92,14 @@ __device__ inline const In *input(const In *in, const Out *out) {
 // Candle launches a thread per element. Most blocks are idle, and what they execute before they return adds up.
 template <int width, bool in_place, class Op, class InLoops, class Out, class... In>
 __device__ inline void map_contiguous(size_t numel, const Op &op, const InLoops &in_loops, Out *out, const In *...in) {
-  constexpr u32 shift = log2_of(width), several = 2;
+  // Several packs have 32 bytes at most where long code needs the other registers. A pack of each of two inputs fills
+  // them. LLVM for AMD GPUs would not inline long code so often.
+  constexpr bool is_long = Op::max_per_thread < default_max_per_thread;
+  constexpr bool fits_several = width > 1 && sizeof...(In) == 1 && !(target::on_amd && is_long);
+  constexpr u32 shift = log2_of(width), several = is_long && width * widest_of<Out, In...>() == 16 ? 1 : 2;
   if (is_idle_block(shift)) return;
   if (thread_count() < numel || (width > 1 && (blockDim.x < width || !are_aligned<width>(out, in...))))
     return map_each(active_grid(shift), numel, in_loops, out, input<in_place>(in, out)...);
-  // A pack of each of two inputs fills the registers. LLVM for AMD GPUs would not inline long code so often.
-  constexpr bool fits_several =
-      width > 1 && sizeof...(In) == 1 && !(target::on_amd && Op::max_per_thread < default_max_per_thread);
   const size_t packs = numel / width;
   const bool large = fits_several && gridDim.x >> (shift + several) >= blocks_of_a_large_grid;
   if (large && is_idle_block(shift + several)) return;

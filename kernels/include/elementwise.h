@@ -26,19 +26,10 @@ struct make_index_sequence<3> {
   using type = IndexSequence<0, 1, 2>;
 };
 
-template <bool first, class A, class B>
-struct Conditional {
-  using type = A;
-};
-template <class A, class B>
-struct Conditional<false, A, B> {
-  using type = B;
-};
-
 // ---- one thread of each block chooses the path for all
 
 // Along the last dimension, input k is contiguous (bit k of `varying` is set) or broadcast, and no pack crosses the end
-// of a row; or input k is contiguous along dimension `rows_dim` (bit k of `transposed`).
+// of a row, unless it is the only one; or input k is contiguous along dimension `rows_dim` (bit k of `transposed`).
 template <int N>
 struct Plan {
   Strides<N> strides;
@@ -53,16 +44,17 @@ constexpr u32 tile_side_for = widest == 8 ? 32 : 64;
 constexpr u32 tile_threads = 1024;
 constexpr u32 min_tiled_size = 16;
 
-// Whether every row is a whole number of packs of `width` elements, in all inputs.
+// Whether every row is a whole number of packs of `width` elements, in all inputs, or there is only one.
 template <int N>
 __device__ inline void find_packed_rows(Plan<N> &plan, u32 width) {
   const u32 inner = plan.strides.dims - 1;
-  plan.packed_rows = (plan.strides.size[inner].size & (width - 1)) == 0;
+  plan.packed_rows = inner == 0 || (plan.strides.size[inner].size & (width - 1)) == 0;
   for (int k = 0; k < N; ++k) {
     const size_t *strides = plan.strides.stride[k];
     if (strides[inner] == 0) continue;
     plan.varying |= 1u << k;
     size_t all_strides = 0;
+#pragma unroll 1
     for (u32 d = 0; d < inner; ++d) all_strides |= strides[d];
     plan.packed_rows = plan.packed_rows && strides[inner] == 1 && (all_strides & (width - 1)) == 0;
   }
@@ -80,6 +72,7 @@ __device__ inline void find_transposed_inputs(Plan<N> &plan) {
       transposed |= u32(s.stride[k][rows_dim] == 1) << k;
       continue;
     }
+#pragma unroll 1
     for (u32 d = 0; d < inner; ++d) {
       if (s.stride[k][d] != 1 || s.size[d].size < min_tiled_size) continue;
       rows_dim = d;
@@ -96,6 +89,7 @@ __device__ inline void count_tiles(Plan<N> &plan) {
   const Strides<N> &s = plan.strides;
   plan.tile_count = 1;
   plan.out_row = 1;
+#pragma unroll 1
   for (u32 d = 0; d < s.dims; ++d) {
     const u32 size = s.size[d].size;
     plan.tile_count *= d == plan.rows_dim || d == s.dims - 1 ? (size + plan.tile_side - 1) / plan.tile_side : size;
@@ -103,13 +97,13 @@ __device__ inline void count_tiles(Plan<N> &plan) {
   }
 }
 
-template <int N>
+template <bool finds_contiguous, int N>
 __device__ CANDLE_SHARED_HELPER void make_plan(size_t numel, size_t num_dims, const size_t *info, u32 width, u32 side,
                                                Plan<N> &plan) {
   plan.tile_side = side;
   plan.varying = plan.transposed = plan.rows_dim = 0;
   plan.packed_rows = false;
-  plan.contiguous = width > 1 && is_contiguous<N>(num_dims, info);  // otherwise an extra path only adds code
+  plan.contiguous = finds_contiguous && width > 1 && is_contiguous<N>(num_dims, info);
   if (plan.contiguous) return;
   merge_dims<N>(numel, num_dims, info, plan.strides);
   if (plan.strides.dims == 0 || plan.strides.dims > Strides<N>::max_dims) return;
@@ -138,6 +132,8 @@ __device__ CANDLE_FORCE_INLINE void map_rows(IndexSequence<K...>, size_t numel, 
     store_pack(out + p * width, apply_pack<Op, width, Out, In...>(
                                     op, load_row_pack<width>(in + offset.operand[K], varying >> K & 1)...));
   }
+  const u32 i = packs * width + u32(grid.first());  // the last elements of a single row: a block has a thread for each
+  if (i < numel) out[i] = op(in[varying >> K & 1 ? i : 0]...);
 }
 
 // ---- tiles: for inputs that are contiguous along another dimension than the output
@@ -157,6 +153,7 @@ __device__ CANDLE_SHARED_HELPER void start_tile(u32 index, const Plan<N> &plan, 
   tile.out = 0;
   for (int k = 0; k < N; ++k) tile.in[k] = 0;
   u32 d = s.dims;  // two or more
+#pragma unroll 1
   do {
     --d;
     const bool is_column = d == s.dims - 1, is_row = d == plan.rows_dim;
@@ -283,19 +280,28 @@ struct OutOfLine {
   }
 };
 
+template <bool is_long, class Op>
+__device__ inline auto out_of_line_if(const Op &op) {
+  if constexpr (is_long) {
+    return OutOfLine<Op>{op};
+  } else {
+    return op;
+  }
+}
+
 // Strided inputs. Blocks without work must not call this: the call is expensive.
-template <int width, class Op, class Out, class... In>
+template <int width, bool always_strides, class Op, class Out, class... In>
 __device__ CANDLE_NOINLINE_NVIDIA void map_general(const ActiveGrid grid, size_t numel, size_t num_dims,
                                                    const size_t *__restrict__ info, const Op op, Out *out,
                                                    const In *...in) {
   constexpr int inputs = sizeof...(In);
   using AllInputs = typename make_index_sequence<inputs>::type;
-  const bool aligned = is_aligned<width>(out) && (is_aligned<width>(in) && ...);
+  const bool packed = blockDim.x >= width && are_aligned<width>(out, in...);
   __shared__ Plan<inputs> plan;
   if (threadIdx.x == 0)
-    make_plan<inputs>(numel, num_dims, info, aligned ? width : 1, tile_side_for<widest_of<In...>()>, plan);
+    make_plan<always_strides>(numel, num_dims, info, packed ? width : 1, tile_side_for<widest_of<In...>()>, plan);
   __syncthreads();
-  if (width > 1 && plan.contiguous) {
+  if (always_strides && width > 1 && plan.contiguous) {
     map_packs<width>(numel, grid, op, out, in...);
   } else if (width > 1 && plan.packed_rows) {
     map_rows<width>(AllInputs{}, numel, grid, plan, op, out, in...);
@@ -306,22 +312,22 @@ __device__ CANDLE_NOINLINE_NVIDIA void map_general(const ActiveGrid grid, size_t
   }
 }
 
-// `info` is dims, then the strides of each input in order; null if all are contiguous. With `in_place` a null input is
-// the output, and contiguous. Op::max_per_thread limits the elements that a thread processes at a time: a library
-// function would otherwise be unrolled eight times.
-template <bool in_place = false, class Op, class Out, class... In>
+// `info` is dims, then the strides of each input in order; null if all are contiguous, but for a kernel to which Candle
+// `always_strides` gives. With `in_place` a null input is the output, and contiguous. Op::max_per_thread limits the
+// elements that a thread processes at a time: a library function would otherwise be unrolled eight times.
+template <bool in_place = false, bool always_strides = false, class Op, class Out, class... In>
 __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restrict__ info, const Op &op, Out *out,
                            const In *...in) {
   constexpr int width = pack_width(Op::max_per_thread, widest_of<Out, In...>());
   constexpr bool is_long = Op::max_per_thread < default_max_per_thread && width == 1;
-  using InLoops = typename Conditional<is_long, OutOfLine<Op>, Op>::type;
+  const auto in_loops = out_of_line_if<is_long>(op);
   // Idle blocks of contiguous tensors are the fastest without a branch taken, which ptxas makes of two conditions.
   if (__builtin_expect(info && (in_place ? ((in != nullptr) && ...) : numel > 0), 0)) {
     const u32 shift = shift_for_few_active_blocks(numel);
-    if (numel == 0 || is_idle_block(shift)) return;
-    return map_general<width>(active_grid(shift), numel, num_dims, info, InLoops{op}, out, in...);
+    if ((in_place && numel == 0) || is_idle_block(shift)) return;
+    return map_general<width, always_strides>(active_grid(shift), numel, num_dims, info, in_loops, out, in...);
   }
-  map_contiguous<width, in_place>(numel, op, InLoops{op}, out, in...);
+  map_contiguous<width, in_place>(numel, op, in_loops, out, in...);
 }
 
 }  // namespace candle

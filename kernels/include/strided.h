@@ -46,10 +46,12 @@ struct Offsets {
 template <int N>
 __device__ CANDLE_SHARED_HELPER Offsets<N> offsets(size_t i, size_t num_dims, const size_t *info, bool wide) {
   Offsets<N> result{};
+#pragma unroll 1
   for (size_t d = num_dims; d-- > 0;) {
     const size_t inner = d;
     size_t size = info[d];
     if (size == 1) continue;
+#pragma unroll 1
     for (; d > 0; --d) {
       bool mergeable = true;
       for (int k = 1; k <= N; ++k) {

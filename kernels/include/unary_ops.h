@@ -80,8 +80,14 @@ __device__ inline T apply(T x, More... more) {
 namespace op {
 
 STEPWISE_OP(neg, -x);
-STEPWISE_OP(recip, constant<T>(1.0) / x);
 STEPWISE_OP(sqr, (x * x));
+
+struct recip : StepwiseLong {
+  template <class T>
+  static __device__ T f(T x) {
+    return constant<T>(1.0) / x;
+  }
+};
 
 struct copy : Stepwise {
   static constexpr bool is_bitwise = true;
