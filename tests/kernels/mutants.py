@@ -35,7 +35,6 @@ def _mutant(what: str, module: str, keep: str, edit: Edit, *cases: str) -> Mutan
 _COMPARED = "(info[(k + 1) * num_dims + d] != expected)"
 _CONTIGUITY: Edit = ("strided.h", "      if " + _COMPARED, "      if (size > 2 && " + _COMPARED[1:])
 _PACKS = "for (size_t p = grid.first(); p < packs; p += grid.step()) map_pack<width>(p, op, out, in...);"
-_SCALARS = "{\n  for (size_t i = grid.first(); i < numel; i += grid.step()) out[i] = op(in[i]...);"
 _ROUND = "      addend.add_to(out);\n    }\n    __syncthreads();\n  }\n}"
 
 _STEPS = "for (unsigned i = first; i < numel; i += step)"
@@ -177,11 +176,11 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     _mutant(
         "a size of 2 taken for one of 1",
-        "affine",
-        "AFFINE(u8)",
+        "ternary",
+        "WHERE(u8, i64)",
         _CONTIGUITY,
-        "affine_u8(shape=[4,2,6],layout=broadcast_middle,values=unit)",
-        "affine_u8(shape=[5,4,2],layout=broadcast_last,values=unit)",
+        "where_u8_i64(shape=[4,2,6],ids=broadcast_middle,values=unit)",
+        "where_u8_i64(shape=[5,4,2],t=broadcast_last,values=unit)",
     ),
     _mutant(
         "two ids taken for one",
@@ -238,7 +237,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "WHERE(u8, u32)",
         (
             "elementwise.h",
-            "plan.packed_rows = (plan.strides.size[inner].size & (width - 1)) == 0;",
+            "plan.packed_rows = inner == 0 || (plan.strides.size[inner].size & (width - 1)) == 0;",
             "plan.packed_rows = true;",
         ),
         "where_u8_u32(shape=[6,13],layout=narrowed,values=unit,ids_start=16,t_start=16,f_start=16)",
@@ -270,10 +269,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "AFFINE(f64)",
         (
             "contiguous.h",
-            _SCALARS,
-            _SCALARS.replace(
-                "for (size_t i = grid.first(); i < numel; i += grid.step())", "if (size_t i = grid.first(); i < numel)"
-            ),
+            "#pragma unroll 1\n  for (; i < numel; i += step) out[i]",
+            "  if (i < numel) out[i]",
         ),
         "affine_f64(shape=[2500],values=unit,start=1,grid=1)",
     ),
@@ -283,8 +280,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "WHERE(u8, f16)",
         (
             "elementwise.h",
-            "  plan.contiguous = width > 1 && is_contiguous<N>(num_dims, info);"
-            "  // otherwise an extra path only adds code\n  if (plan.contiguous) return;",
+            "  plan.contiguous = finds_contiguous && width > 1 && is_contiguous<N>(num_dims, info);\n"
+            "  if (plan.contiguous) return;",
             "  if (width > 1 && is_contiguous<N>(num_dims, info)) return;\n  plan.contiguous = false;",
         ),
         "where_u8_f16(shape=[2500],values=unit,grid=1)",
