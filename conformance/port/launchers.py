@@ -33,9 +33,9 @@ def may_define(source: KernelSource, names: Iterable[str], options: BuildOptions
 
     Of one whose headers no compiler can read, the file itself decides: what is wrong is reported where it is compiled.
     """
-    if source.is_code_object:
-        return False
     stems = [stem(name).encode() for name in dict.fromkeys(names)]
+    if source.is_code_object or not stems:
+        return False
     places = (source.path.parent, *options.include_dirs, source.root)
     try:
         files = {source.path, *reached([source.path], places).files}

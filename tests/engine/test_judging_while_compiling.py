@@ -13,6 +13,7 @@ from conformance.engine.messages import Answer, Compile, Compiled, Ready, Reques
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.run import Result, run, to_compile
 from conformance.outcome import Outcome
+from conformance.port import launchers as linked
 from conformance.runtimes.kind import Choice
 from conformance.spec.load import load_specs
 
@@ -106,3 +107,11 @@ def test_sources_with_most_kernels_come_first_and_libraries_last(tmp_path: Path)
     requests = to_compile([tree], [SPECS.entry(name) for name in names])
     found = [(one.source.rpartition("/")[2], one.launchers) for one in requests if isinstance(one, Compile)]
     assert found == [("unary.hip", False), ("fill.hip", False), ("ternary.hip", False), ("mmvq.hip", True)]
+
+
+def test_sources_are_read_for_launchers_only_where_one_is_selected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = port(tmp_path, "unary.hip", "mmvq.hip")
+    monkeypatch.setattr(linked, "reached", lambda *_: pytest.fail("a source was searched for launchers"))
+    assert to_compile([tree], [SPECS.entry(UNARY)]) == [Compile(tree.sources[1].label, 0)]
