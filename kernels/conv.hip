@@ -60,7 +60,7 @@ using namespace candle;
   }
 
 #define UPSAMPLE_BILINEAR2D(T)                                                                                       \
-  extern "C" __global__ void __launch_bounds__(1024)                                                                 \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                                              \
       upsample_bilinear2d_##T(const size_t w_out, const size_t h_out, const bool align_corners,                      \
                               const bool has_scale_h, const f64 scale_h_factor, const bool has_scale_w,              \
                               const f64 scale_w_factor, const size_t *info, const T *src, T *dst) {                  \
@@ -72,14 +72,14 @@ using namespace candle;
   extern "C" __global__ void __launch_bounds__(1024, 2) im2col_##T(                                                 \
       const size_t dst_numel, const size_t h_out, const size_t w_out, const size_t h_k, const size_t w_k,           \
       const size_t stride, const size_t padding, const size_t dilation, const size_t *info, const T *src, T *dst) { \
-    im2col(dst_numel, h_out, w_out, h_k, w_k, stride, padding, dilation, info, src, dst);                           \
+    im2col2d(h_out, w_out, h_k, w_k, stride, padding, dilation, info, src, dst);                                    \
   }
 
 #define IM2COL1D(T)                                                                                         \
-  extern "C" __global__ void __launch_bounds__(1024)                                                        \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                                     \
       im2col1d_##T(const size_t dst_numel, const size_t l_out, const size_t l_k, const size_t stride,       \
                    const size_t padding, const size_t dilation, const size_t *info, const T *src, T *dst) { \
-    im2col1d(dst_numel, l_out, l_k, stride, padding, dilation, info, src, dst);                             \
+    im2col1d(l_out, l_k, stride, padding, dilation, info, src, dst);                                        \
   }
 
 #define COL2IM1D(T)                                                                                \

@@ -1,5 +1,6 @@
 // fill: buf[i] = value. const_set: out[offset(i)] = value. copy2d: d1 rows of d2 elements between pitched buffers.
 // Memory outside the addressed elements is not written.
+#include "include/columns.h"
 #include "include/elementwise.h"
 
 using namespace candle;
@@ -81,33 +82,34 @@ __device__ inline void const_set(size_t numel, size_t num_dims, const size_t *in
 }
 
 // Lengths are in units of U, an element or a pack.
-template <class Index, class U>
-__device__ inline void copy_units(const ActiveGrid &grid, const U *src, U *dst, Index numel, u32 cols, u32 src_pitch,
-                                  u32 dst_pitch) {
-  for (Index i = Index(grid.first()), step = Index(grid.step()); i < numel; i += step) {
-    const Index row = i / cols, col = i - row * cols;
-    dst[size_t(row) * dst_pitch + col] = src[size_t(row) * src_pitch + col];
-  }
-}
-
 template <class U>
 __device__ inline void copy_rows(const ActiveGrid &grid, const U *src, U *dst, u32 rows, u32 cols, u32 src_pitch,
                                  u32 dst_pitch) {
   const size_t numel = size_t(rows) * cols;
-  if ((numel + grid.step()) >> 32) {
-    copy_units<size_t>(grid, src, dst, numel, cols, src_pitch, dst_pitch);
-  } else {
-    copy_units<u32>(grid, src, dst, u32(numel), cols, src_pitch, dst_pitch);
+  if ((numel | grid.step()) >> 31) {
+    for (size_t i = grid.first(); i < numel; i += grid.step()) {
+      const size_t row = i / cols, col = i - row * cols;
+      dst[row * dst_pitch + col] = src[row * src_pitch + col];
+    }
+  } else if (numel > 0) {
+    const ColumnRange range(grid, cols, 1, 1, rows);
+#pragma unroll 1
+    for (u32 col = range.column; col < cols; col += range.column_step) {
+      Row row = range.first;
+      do {
+        dst[size_t(row.index) * dst_pitch + col] = src[size_t(row.index) * src_pitch + col];
+      } while (range.advance(row));
+    }
   }
 }
 
 template <class T>
 __device__ inline void copy2d(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s) {
-  constexpr int width = pack_width(default_max_per_thread, sizeof(T));
+  constexpr int width = 16 / sizeof(T);
   // The pitch of a single row is irrelevant.
   const bool whole_packs = d2 % width == 0 && (d1 <= 1 || (src_s % width == 0 && dst_s % width == 0));
   const bool packed = whole_packs && is_aligned<width>(src) && is_aligned<width>(dst);
-  const u32 shift = packed && thread_count() >= size_t(d1) * d2 ? log2_of(width) : 0;
+  const u32 shift = packed ? column_shift() : 0;
   if (is_idle_block(shift)) return;
   const ActiveGrid grid = active_grid(shift);
   if (packed) {

@@ -159,15 +159,15 @@ FAST_REDUCTIONS(i64)
   }
 
 #define ROPES(T)                                                                                                       \
-  extern "C" __global__ void __launch_bounds__(1024)                                                                   \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                                                \
       rope_i_##T(const T *src, const T *cos, const T *sin, T *dst, const u32 bh, const u32 td, const u32 stride_b) {   \
     rope_i(src, cos, sin, dst, bh, td, stride_b);                                                                      \
   }                                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(1024) rope_##T(                                                         \
+  extern "C" __global__ void __launch_bounds__(1024, 2) rope_##T(                                                      \
       const T *src, const T *cos, const T *sin, T *dst, const u32 bh, const u32 td, const u32 d, const u32 stride_b) { \
     rope(src, cos, sin, dst, bh, td, d, stride_b);                                                                     \
   }                                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(1024)                                                                   \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                                                \
       rope_thd_##T(const T *src, const T *cos, const T *sin, T *dst, const u32 b, const u32 t, const u32 h,            \
                    const u32 d, const u32 stride_b) {                                                                  \
     rope_thd(src, cos, sin, dst, b, t, h, d, stride_b);                                                                \

@@ -67,18 +67,25 @@ __device__ CANDLE_FORCE_INLINE void map_packs(size_t numel, const ActiveGrid &gr
   for (size_t i = packs * width + grid.first(); i < numel; i += grid.step()) out[i] = op(in[i]...);
 }
 
-// Elements i, i + step, ...: for contiguous tensors that are not aligned, or have more elements than threads, which is
-// not how Candle launches.
+// For contiguous tensors that are not aligned, or have more elements than threads, which is not how Candle launches.
 template <class Op, class Out, class... In>
-__device__ CANDLE_NOINLINE_NVIDIA void map_each(size_t i, size_t step, size_t numel, const Op op, Out *out,
+__device__ CANDLE_NOINLINE_NVIDIA void map_each(const ActiveGrid grid, size_t numel, const Op op, Out *out,
                                                 const In *...in) {
 #pragma unroll 1
-  for (; i < numel; i += step) out[i] = op(in[i]...);
+  for (size_t i = grid.first(); i < numel; i += grid.step()) out[i] = op(in[i]...);
 }
 
 template <int width, class... T>
 __device__ inline bool are_aligned(const T *...p) {
   return ((reinterpret_cast<size_t>(p) % sizeof(Pack<T, width>)) | ...) == 0;
+}
+
+// The elements of a thread: packs that begin at `first`, first + step, ..., or single elements.
+template <int width>
+__device__ inline TileRange assign_packs(bool in_packs) {
+  if (!in_packs) return {thread_index(), thread_count(), false};
+  const TileRange packs = assign_tiles<log2_of(width)>();
+  return {packs.first * width, packs.step * width, packs.is_empty};
 }
 
 template <bool in_place, class Out, class In>
@@ -93,34 +100,31 @@ __device__ inline const In *input(const In *in, const Out *out) {
 // Candle launches a thread per element. Most blocks are idle, and what they execute before they return adds up.
 template <int width, bool in_place, class Op, class InLoops, class Out, class... In>
 __device__ inline void map_contiguous(size_t numel, const Op &op, const InLoops &in_loops, Out *out, const In *...in) {
-  // Several packs have 32 bytes at most where long code needs the other registers. A pack of each of two inputs fills
-  // them. LLVM for AMD GPUs would not inline long code so often.
-  constexpr bool is_long = Op::max_per_thread < default_max_per_thread;
-  constexpr bool fits_several = width > 1 && sizeof...(In) == 1 && !(target::on_amd && is_long);
-  constexpr u32 shift = log2_of(width), several = is_long && width * widest_of<Out, In...>() == 16 ? 1 : 2;
-  if (is_idle_block(shift)) return;
-  const size_t step = thread_count();
   if constexpr (width == 1) {
-    const size_t i = thread_index();
-    if (i < numel) out[i] = op(input<in_place>(in, out)[i]...);
-    if (step < numel) map_each(i + step, step, numel, in_loops, out, input<in_place>(in, out)...);
-    return;
+#pragma unroll 1
+    for (size_t i = thread_index(); i < numel; i += thread_count()) out[i] = op(input<in_place>(in, out)[i]...);
+  } else {
+    // Several packs have 32 bytes at most where long code needs the other registers. A pack of each of two inputs fills
+    // them. LLVM for AMD GPUs would not inline long code so often.
+    constexpr bool is_long = Op::max_per_thread < default_max_per_thread;
+    constexpr bool fits_several = sizeof...(In) == 1 && !(target::on_amd && is_long);
+    constexpr u32 shift = log2_of(width), several = is_long && width * widest_of<Out, In...>() == 16 ? 1 : 2;
+    if (is_idle_block(shift)) return;
+    if (thread_count() < numel || blockDim.x < width || !are_aligned<width>(out, in...))
+      return map_each(active_grid(shift), numel, in_loops, out, input<in_place>(in, out)...);
+    const size_t packs = numel / width;
+    const bool large = fits_several && gridDim.x >> (shift + several) >= blocks_of_a_large_grid;
+    if (large && is_idle_block(shift + several)) return;
+    // A block has a thread for each element after the last whole pack.
+    const size_t p = active_grid(large ? shift + several : shift).first(), tail = packs * width + p;
+    if (tail < numel) out[tail] = op(input<in_place>(in, out)[tail]...);
+    if constexpr (fits_several) {
+      if (large)
+        return map_several_packs<width, 1 << several>(packs, blockIdx.x >> (shift + several), op, out,
+                                                      input<in_place>(in, out)...);
+    }
+    if (p < packs) map_pack<width>(p, op, out, input<in_place>(in, out)...);
   }
-  const ActiveGrid active = active_grid(shift);
-  if (step < numel || blockDim.x < width || !are_aligned<width>(out, in...))
-    return map_each(active.first(), active.step(), numel, in_loops, out, input<in_place>(in, out)...);
-  const size_t packs = numel / width;
-  const bool large = fits_several && gridDim.x >> (shift + several) >= blocks_of_a_large_grid;
-  if (large && is_idle_block(shift + several)) return;
-  // A block has a thread for each element after the last whole pack.
-  const size_t p = active_grid(large ? shift + several : shift).first(), tail = packs * width + p;
-  if (tail < numel) out[tail] = op(input<in_place>(in, out)[tail]...);
-  if constexpr (fits_several) {
-    if (large)
-      return map_several_packs<width, 1 << several>(packs, blockIdx.x >> (shift + several), op, out,
-                                                    input<in_place>(in, out)...);
-  }
-  if (p < packs) map_pack<width>(p, op, out, input<in_place>(in, out)...);
 }
 
 }  // namespace candle

@@ -7,29 +7,10 @@
 
 namespace candle {
 
-// The tiles of a thread: every step-th from `first` on.
-struct TileRange {
-  size_t first, step;
-  bool is_empty;
-};
-
 // The largest tile whose sums fit in registers.
 constexpr int tile_channels = 4;
 template <class T>
 constexpr int tile_positions = sizeof(T) == 8 ? 1 : 2;
-
-// One in (1 << log_tile) threads works: whole blocks as long as these are enough for every multiprocessor of a large
-// GPU, else a part of the threads of more blocks. The others exit at once.
-template <u32 log_tile>
-__device__ inline TileRange assign_tiles() {
-  u32 thread_shift = 0;  // a block uses 1 in (1 << thread_shift) of its threads
-  while (thread_shift < log_tile && gridDim.x >> (log_tile - thread_shift) < blocks_to_fill_gpu) ++thread_shift;
-  const u32 block_interval = 1u << (log_tile - thread_shift),
-            threads = (blockDim.x + (1u << thread_shift) - 1) >> thread_shift;
-  const u32 blocks = (gridDim.x + block_interval - 1) >> (log_tile - thread_shift);
-  if (blockIdx.x % block_interval != 0 || threadIdx.x >= threads) return {0, 0, true};
-  return {size_t(blockIdx.x / block_interval) * threads + threadIdx.x, size_t(blocks) * threads, false};
-}
 
 // All threads of the first blocks work. Neighbouring runs of tiles go to different blocks, in case there are few.
 __device__ inline TileRange spread_tiles(u32 blocks) {

@@ -13,8 +13,6 @@ namespace candle {
 // Grids of fewer blocks have too few tiles to fill a large GPU.
 constexpr u32 tiled_grid = 512;
 
-constexpr u32 blocks_to_fill_gpu = 128;  // one per multiprocessor of a large GPU
-
 // Of such a grid only the first blocks work, so that the others exit without loading the sizes.
 __device__ inline u32 working_blocks() {
   return gridDim.x / 8 > blocks_to_fill_gpu ? gridDim.x / 8 : blocks_to_fill_gpu;

@@ -2,53 +2,82 @@
 // Positions as in convolve.h. info is the dims and strides of the source.
 #pragma once
 
-#include "elementwise.h"
+#include "columns.h"
+#include "convolution.h"
 #include "reduction.h"
 
 namespace candle {
 
-// dst (b, l_out, c, k) of a source (b, c, l). Candle launches a thread per k elements; here a thread computes k
-// elements that are a grid stride apart, so that stores are coalesced.
+// A source (b, c, h, w) whose patches go to dst (b, h_out, w_out, c, h_k, w_k).
+template <class Index>
+struct Patches {
+  Index batches, channels, batch_stride, channel_stride;
+  Axis<Index> h, w;
+
+  // The element of a tap at an output position, or 0 outside.
+  template <class T>
+  __device__ T element(const T *src, Index b, Index c, Index h_out, Index h_tap, Index w_out, Index w_tap) const {
+    const Index y = source_position<false>(h_out, h_tap, h), x = source_position<false>(w_out, w_tap, w);
+    if (y >= h.in || x >= w.in) return T{};
+    return src[b * batch_stride + c * channel_stride + y * h.in_stride + x * w.in_stride];
+  }
+};
+
 template <class T>
-__device__ inline void im2col1d(size_t patches, size_t l_out, size_t taps, size_t stride, size_t padding,
-                                size_t dilation, const size_t *__restrict__ info, const T *__restrict__ src,
-                                T *__restrict__ dst) {
-  const size_t channels = info[1], length = info[2];
-  const size_t *s = info + 3;
-  const size_t numel = patches * taps;
-  const bool wide = numel >> 32;
-  const size_t step = thread_count();
-  for (size_t i = thread_index(); i < numel; i += step) {
-    size_t b = i;
-    const size_t tap = divide(b, taps, wide);
-    const size_t c = divide(b, channels, wide);
-    const size_t position = divide(b, l_out, wide) * stride + tap * dilation - padding;
-    T value{};
-    if (position < length) value = src[b * s[0] + c * s[1] + position * s[2]];
-    dst[i] = value;
+__device__ inline void im2col(const Patches<size_t> &patches, const T *__restrict__ src, T *__restrict__ dst) {
+  const ActiveGrid grid = active_grid(column_shift());
+  const auto [batches, channels, batch_stride, channel_stride, h, w] = patches;
+  const size_t numel = batches * h.out * w.out * channels * h.taps * w.taps;
+  const size_t last = batches * batch_stride + channels * channel_stride + h.in * h.in_stride + w.in * w.in_stride;
+  if ((numel | last | max_index(h) | max_index(w) | thread_count()) >> 31) {
+    for (size_t i = grid.first(); i < numel; i += grid.step()) {
+      size_t b = i;
+      const size_t w_tap = divide(b, w.taps, true), h_tap = divide(b, h.taps, true), c = divide(b, channels, true);
+      const size_t w_out = divide(b, w.out, true), h_out = divide(b, h.out, true);
+      dst[i] = patches.element(src, b, c, h_out, h_tap, w_out, w_tap);
+    }
+  } else if (numel > 0) {
+    const Patches<u32> narrow{u32(batches),        u32(channels), u32(batch_stride),
+                              u32(channel_stride), narrowed(h),   narrowed(w)};
+    const ColumnRange range(grid, u32(channels * h.taps * w.taps), narrow.batches, narrow.h.out, narrow.w.out);
+#pragma unroll 1
+    for (u32 column = range.column; column < range.columns; column += range.column_step) {
+      const auto [channel_row, w_tap] = div_mod(column, narrow.w.taps);
+      const auto [c, h_tap] = div_mod(channel_row, narrow.h.taps);
+      const auto load = [&](const Row &row) {
+        return narrow.element(src, row.outer, c, row.middle, h_tap, row.inner, w_tap);
+      };
+      Row row = range.first;
+      T value = load(row);
+      for (bool last = false; !last;) {  // the next element is loaded before one is stored
+        T *to = dst + (row.index * range.columns + column);
+        last = !range.advance(row);
+        const T next = last ? value : load(row);
+        *to = value;
+        value = next;
+      }
+    }
   }
 }
 
-// dst (b, h_out, w_out, c, h_k, w_k) of a source (b, c, h, w).
+// dst (b, l_out, c, k) of a source (b, c, l). Candle launches a thread per k elements.
 template <class T>
-__device__ inline void im2col(size_t numel, size_t h_out, size_t w_out, size_t h_taps, size_t w_taps, size_t stride,
-                              size_t padding, size_t dilation, const size_t *__restrict__ info,
-                              const T *__restrict__ src, T *__restrict__ dst) {
-  const size_t channels = info[1], height = info[2], width = info[3];
-  const size_t *s = info + 4;
-  const bool wide = numel >> 32;
-  const size_t step = thread_count();
-  for (size_t i = thread_index(); i < numel; i += step) {
-    size_t b = i;
-    const size_t w = divide(b, w_taps, wide);
-    const size_t h = divide(b, h_taps, wide);
-    const size_t c = divide(b, channels, wide);
-    const size_t x = divide(b, w_out, wide) * stride + w * dilation - padding;
-    const size_t y = divide(b, h_out, wide) * stride + h * dilation - padding;
-    T value{};
-    if (x < width && y < height) value = src[b * s[0] + c * s[1] + y * s[2] + x * s[3]];
-    dst[i] = value;
-  }
+__device__ inline void im2col1d(size_t l_out, size_t taps, size_t stride, size_t padding, size_t dilation,
+                                const size_t *__restrict__ info, const T *__restrict__ src, T *__restrict__ dst) {
+  if (is_idle_block(column_shift())) return;
+  const Axis<size_t> axis{info[2], l_out, info[5], 0, u32(taps), u32(stride), u32(padding), u32(dilation)};
+  im2col(Patches<size_t>{info[0], info[1], info[3], info[4], unit_axis, axis}, src, dst);
+}
+
+template <class T>
+__device__ inline void im2col2d(size_t h_out, size_t w_out, size_t h_taps, size_t w_taps, size_t stride, size_t padding,
+                                size_t dilation, const size_t *__restrict__ info, const T *__restrict__ src,
+                                T *__restrict__ dst) {
+  if (is_idle_block(column_shift())) return;
+  const u32 s = u32(stride), p = u32(padding), d = u32(dilation);
+  const Axis<size_t> h{info[2], h_out, info[6], 0, u32(h_taps), s, p, d},
+      w{info[3], w_out, info[7], 0, u32(w_taps), s, p, d};
+  im2col(Patches<size_t>{info[0], info[1], info[4], info[5], h, w}, src, dst);
 }
 
 // The sum of the taps that contribute to output l of one channel, from the last source position down. `from` points to

@@ -34,6 +34,7 @@ def _mutant(what: str, module: str, keep: str, edit: Edit, *cases: str) -> Mutan
 
 _COMPARED = "(info[(k + 1) * num_dims + d] != expected)"
 _CONTIGUITY: Edit = ("strided.h", "      if " + _COMPARED, "      if (size > 2 && " + _COMPARED[1:])
+_SHORT_ROWS = "threads * width) {\n      for (int j = 0; j < width && col < 32768; ++j) f("
 _PACKS = "for (size_t p = grid.first(); p < packs; p += grid.step()) map_pack<width>(p, op, out, in...);"
 _ROUND = "      addend.add_to(out);\n    }\n    __syncthreads();\n  }\n}"
 
@@ -135,7 +136,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "columns behind a limit on them, in norms",
         "reduce",
         "NORMS(f32)",
-        ("norms.h", "col < n_cols; col += threads) f(", "col < n_cols && col < 32768; col += threads) f("),
+        ("norms.h", "threads * width) {\n#pragma unroll\n      for (int j = 0; j < width; ++j) f(", _SHORT_ROWS),
         "rmsnorm_f32(shape=[1,40000],values=unit)",
         "layernorm_f32(shape=[1,40000],values=unit)",
     ),
@@ -200,7 +201,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "16 bits of an index in rows",
         "fill",
         "COPY2D(f32)",
-        ("fill.hip", "copy_units<u32>(grid, src, dst, u32(numel)", "copy_units<u16>(grid, src, dst, u16(numel)"),
+        ("columns.h", "thread = u32(grid.first())", "thread = u16(grid.first())"),
         "copy2d_f32(shape=[300,300],src_s=301,dst_s=302,values=wide)",
     ),
     _mutant(
@@ -269,8 +270,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "AFFINE(f64)",
         (
             "contiguous.h",
-            "#pragma unroll 1\n  for (; i < numel; i += step) out[i]",
-            "  if (i < numel) out[i]",
+            "#pragma unroll 1\n  for (size_t i = grid.first(); i < numel; i += grid.step()) out[i]",
+            "  if (size_t i = grid.first(); i < numel) out[i]",
         ),
         "affine_f64(shape=[2500],values=unit,start=1,grid=1)",
     ),

@@ -33,6 +33,19 @@ LARGE_GRIDS = {
         "col2im1d_f32(shape=[2,600,37],k=[4],stride=2)",
         "col2im1d_f16(shape=[1,8200,64],k=[4],stride=2)",
     ],
+    "columns with several rows per thread, and fewer threads than columns": [
+        "upsample_nearest2d_f32(shape=[2,5,17,16],out=[33,40],values=wide,block=1,grid=16384)",
+        "upsample_nearest2d_u8(shape=[2,5,17,16],out=[33,37],values=wide,block=1,grid=16384)",
+        "upsample_bilinear2d_f16(shape=[2,5,17,16],out=[33,40],values=unit,block=1,grid=16384)",
+        "im2col_f32(shape=[2,3,13,11],k=[3,2],padding=1,values=wide,block=1,grid=16384)",
+        "im2col_u8(shape=[1,200,4,4],k=[3,3],values=wide,block=1,grid=16384)",
+        "im2col1d_f64(shape=[2,5,500],k=[3],padding=1,values=wide,block=1,grid=16384)",
+        "copy2d_f16(shape=[99,160],src_s=168,values=wide,block=1,grid=16384)",
+    ],
+    "packs of pairs, with idle blocks": [
+        "rope_f16(shape=[2,32,256,128])",
+        "rope_i_bf16(shape=[1,32,256,128])",
+    ],
     "several packs per thread, with idle blocks": [
         "is_u32_u8(shape=[1,300,256],count=900,block=32)",
         "is_i64_f64(shape=[1,100,64],count=1100,block=32)",
