@@ -35,6 +35,14 @@ def kind_of(path: Path) -> str | None:
     return next((name for is_kind, name in _KINDS if is_kind(mode)), None)
 
 
+def own_yaml(path: Path) -> Any:
+    """What a YAML file of the harness says, read by libyaml where PyYAML has it."""
+    import yaml
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+
+
 def read_bytes(path: Path, most: int = 64 * MIB) -> bytes:
     """The content of the regular file ``path``; raises ``OSError``, whose ``strerror`` says what else it is, or that
     it is larger than ``most`` bytes."""

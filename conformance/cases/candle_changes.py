@@ -7,12 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from conformance.cases.case import Case
 from conformance.cases.traits import traits_of
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from conformance.reading import own_yaml
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ class Change:
     instead: Mapping[str, str] | None = None
 
 
-_ROWS: list[dict[str, Any]] = yaml.load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"), Loader=_LOADER)
+_ROWS: list[dict[str, Any]] = own_yaml(Path(__file__).with_suffix(".yaml"))
 
 CHANGES = tuple(Change(**row) for row in _ROWS)
 """The oldest first."""

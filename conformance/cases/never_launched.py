@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import yaml
+from typing import NamedTuple
 
 from conformance.cases.case import Case, parse_fields
+from conformance.reading import own_yaml
 
 
 class NeverLaunched(NamedTuple):
@@ -25,8 +24,6 @@ class NeverLaunched(NamedTuple):
     why: str
     where: str
 
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _MATCHES: dict[str, Callable[[str], bool]] = {
     "anything": lambda value: True,
@@ -59,9 +56,7 @@ class Row:
         return value in self.one_of if self.one_of else _MATCHES[self.matches](value)
 
 
-ROWS = tuple(
-    Row(**row) for row in yaml.load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"), Loader=_LOADER)
-)
+ROWS = tuple(Row(**row) for row in own_yaml(Path(__file__).with_suffix(".yaml")))
 
 
 def never_launched(family: str, case: Case) -> NeverLaunched | None:

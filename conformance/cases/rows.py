@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from conformance.cases.arguments import Row
 from conformance.cases.case import parse_fields
 from conformance.cases.specials import core, nans, special, twice
 from conformance.dtypes import dtype
+from conformance.reading import own_yaml
 
 LARGE_TYPES = ("f32", "u8")
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def rows_beside(module: str) -> Mapping[str, tuple[str, ...]]:
     """The lists of rows, by name, of the YAML file next to a module's file; a list in a list is a part of it."""
-    text = Path(module).with_suffix(".yaml").read_text(encoding="utf-8")
-    lists: dict[str, list[str | list[str]]] = yaml.load(text, Loader=_LOADER)
+    lists: dict[str, list[str | list[str]]] = own_yaml(Path(module).with_suffix(".yaml"))
     return {
         name: tuple(row for part in rows for row in (part if isinstance(part, list) else [part]))
         for name, rows in lists.items()

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from conformance.dtypes import DType, Format, dtype
+from conformance.reading import own_yaml
 
 _INTEGER_POINTS: tuple[int, ...] = (
     *(0, 1, 2, 3, 7, 10, 100, 200, 1000),
@@ -31,7 +31,7 @@ _INTEGER_CORE: tuple[int, ...] = (
 @cache
 def _points() -> list[float]:
     """The numbers of specials.yaml."""
-    lists = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")).values()
+    lists = own_yaml(Path(__file__).with_suffix(".yaml")).values()
     texts = [str(one) for rows in lists for row in rows for one in row]
     return [float.fromhex(text) if text.startswith("0x") else float(text) for text in texts]
 

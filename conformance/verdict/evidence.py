@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
 from numpy.typing import NDArray
 
 from conformance.cases.launch import Buffer, Launch
 from conformance.dtypes import dtype
 from conformance.outcome import NO_EVIDENCE, Evidence
+from conformance.reading import own_yaml
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import wrong_elements
 from conformance.verdict.mistakes import has_dims_of_several_words, leaving_the_buffer
@@ -42,7 +42,7 @@ _ADDRESS_FAULTS = ("read past the end", "write past the end", "wild address", "i
 IMPOSSIBLE_GEOMETRY = "impossible geometry"
 """The fault of a launch that is not made: the port declares a geometry that no device has."""
 
-_FAULTS: list[tuple[str, str]] = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_text(encoding="utf-8"))
+_FAULTS: list[tuple[str, str]] = own_yaml(Path(__file__).with_name("faults.yaml"))
 
 
 def evidence_of(kernel: Kernel, launch: Launch, argument: Buffer, got: NDArray[Any], expected: Expected) -> Evidence:

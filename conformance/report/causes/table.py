@@ -10,16 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from conformance.reading import own_yaml
 from conformance.report.causes.cause import Cause
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _causes() -> Iterator[Cause]:
-    text = Path(__file__).with_name("causes.yaml").read_text(encoding="utf-8")
-    table: dict[str, Any] = yaml.load(text, Loader=_LOADER)
+    table: dict[str, Any] = own_yaml(Path(__file__).with_name("causes.yaml"))
     shared = {key: value for key, value in table["only"].items() if key != "traits"}
     by_trait = (
         {"id": f"only {trait}", "traits": [trait], **shared, **row} for trait, row in table["only"]["traits"].items()
