@@ -61,6 +61,11 @@ def cases_for(kernel: Kernel) -> list[Case]:
     return [Case(kernel.name, row) for row in _family(kernel).rows(kernel)]
 
 
+def case_count(kernel: Kernel) -> int:
+    """How many ``cases_for`` gives."""
+    return len(_family(kernel).rows(kernel))
+
+
 def launch_for(kernel: Kernel, case: Case, salt: str = "") -> Launch:
     """The argument list of ``case``, generated or written by hand: the same bytes for the same id and ``salt``.
 

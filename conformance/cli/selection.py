@@ -95,6 +95,7 @@ def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
 
 def _check_complete(kernels: Sequence[Kernel]) -> None:
     """Raises ``UsageError`` for a kernel whose spec stands alone: without a launch family, or a reference module."""
+    without = {module for module in {kernel.module for kernel in kernels} if not has_module(module)}
     for kernel in kernels:
         if not has_cases(kernel):
             known = ", ".join(FAMILIES)
@@ -103,7 +104,7 @@ def _check_complete(kernels: Sequence[Kernel]) -> None:
                 f"makes cases for it; name one of {known} with `launch:` in the spec, or add it in "
                 "conformance/cases/families"
             )
-        if not has_module(kernel.module):
+        if kernel.module in without:
             raise UsageError(
                 f"kernel {kernel.name} (specs/{kernel.module}.yaml): its module has no reference; add "
                 f"reference/{kernel.module}.py with a function for each kernel family"

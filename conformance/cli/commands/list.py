@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tabulate import tabulate
 
-from conformance.cases import cases_for
+from conformance.cases import case_count, cases_for
 from conformance.cli.ending import screen
 from conformance.cli.selection import check_cases, counted, select
 from conformance.cli.usage import UsageError
@@ -27,19 +27,26 @@ def command(arguments: argparse.Namespace) -> int:
     named = bool(arguments.patterns or arguments.module)
     kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=named)
     check_cases(specs, chosen)
-    cases = {kernel.name: chosen.get(kernel.name) or [case.id for case in cases_for(kernel)] for kernel in kernels}
+    ids = chosen
+    if arguments.cases:
+        ids = {
+            kernel.name: chosen.get(kernel.name) or tuple(case.id for case in cases_for(kernel)) for kernel in kernels
+        }
+    counts = {kernel.name: len(ids[kernel.name]) if kernel.name in ids else case_count(kernel) for kernel in kernels}
     if arguments.json is not None:
-        answer = [_row(kernel, cases[kernel.name], arguments.cases) for kernel in kernels]
+        answer = [_row(kernel, counts[kernel.name], ids if arguments.cases else {}) for kernel in kernels]
         write_text(arguments.json, json.dumps({"kernels": answer}, indent=1) + "\n")
         return 0
-    total = f"{', '.join(counted(kernels))}, {sum(map(len, cases.values()))} cases"
+    total = f"{', '.join(counted(kernels))}, {sum(counts.values())} cases"
     if not named and specs.launchers:
         total += f"; {len(specs.launchers)} launchers besides: --module {' --module '.join(specs.launcher_modules)}"
     if arguments.cases:
-        print("\n".join(case for kernel in kernels for case in cases[kernel.name]))
+        print("\n".join(case for kernel in kernels for case in ids[kernel.name]))
     else:
-        rows = [(kernel.module, kernel.name, len(cases[kernel.name]), _parameters(kernel)) for kernel in kernels]
-        table = tabulate(rows, headers=("module", "kernel", "cases", "parameters"))
+        rows = [(kernel.module, kernel.name, counts[kernel.name], _parameters(kernel)) for kernel in kernels]
+        # With the alignment said, tabulate does not look for numbers in every cell.
+        align = ("left", "left", "right", "left")
+        table = tabulate(rows, ("module", "kernel", "cases", "parameters"), disable_numparse=True, colalign=align)
         print("\n".join(shortened(line, screen().width) for line in table.splitlines()))
         print(f"\n{total}")
     return 0
@@ -52,10 +59,10 @@ def _check_file(path: Path | None, names: Sequence[str]) -> None:
         raise UsageError(f"list --json {word}: --json takes the name of a file; give {word} first, or --json - {word}")
 
 
-def _row(kernel: Kernel, cases: Sequence[str], with_cases: bool) -> dict[str, object]:
+def _row(kernel: Kernel, count: int, ids: Mapping[str, Sequence[str]]) -> dict[str, object]:
     params = [{"name": p.name, "dtype": p.dtype, "pointer": p.pointer} for p in kernel.params]
-    row = {"name": kernel.name, "module": kernel.module, "family": kernel.family, "cases": len(cases), "params": params}
-    return {**row, "case_ids": list(cases)} if with_cases else row
+    row = {"name": kernel.name, "module": kernel.module, "family": kernel.family, "cases": count, "params": params}
+    return {**row, "case_ids": list(ids[kernel.name])} if kernel.name in ids else row
 
 
 def _parameters(kernel: Kernel) -> str:
