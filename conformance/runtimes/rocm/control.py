@@ -26,10 +26,8 @@ class RocmRuntime(OnDevice, HostLibraries):
     def __init__(self, installation: Installation | None = None) -> None:
         HostLibraries.__init__(self)
         found = installation or chosen()
-        if found is None:
-            raise NoRocm("no libamdhip64.so was found; install ROCm, or set ROCM_PATH to where it is")
-        if found.rtc is None:
-            raise NoRocm(f"there is no libhiprtc.so next to {found.hip}; install ROCm's hiprtc there")
+        if found is None or found.rtc is None:
+            raise NoRocm(lacking(found))
         self.installation = found
         self.library = found.hip
         hip = _opened(str(found.hip))
@@ -46,6 +44,13 @@ class RocmRuntime(OnDevice, HostLibraries):
 
     def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
         return None
+
+
+def lacking(found: Installation | None) -> str:
+    """What keeps ``found`` from being opened, or "", as far as its files say."""
+    if found is None:
+        return "no libamdhip64.so was found; install ROCm, or set ROCM_PATH to where it is"
+    return "" if found.rtc else f"there is no libhiprtc.so next to {found.hip}; install ROCm's hiprtc there"
 
 
 def shown_version(number: int) -> str:

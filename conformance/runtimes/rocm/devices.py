@@ -16,7 +16,7 @@ from typing import Any
 
 from conformance.files import own_python
 from conformance.processes.supervisor import run_bounded
-from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
+from conformance.runtimes.rocm.control import NoRocm, RocmRuntime, lacking
 from conformance.runtimes.rocm.search import chosen
 
 _PROGRAM = "from conformance.runtimes.rocm.devices import print_answer; print_answer()"
@@ -80,8 +80,8 @@ class Probe:
 
 def probe() -> Probe:
     """Ask the installation that is used for its devices."""
-    if chosen() is None:
-        return Probe((), cause("no libamdhip64.so was found; install ROCm, or set ROCM_PATH to where it is"))
+    if without := lacking(chosen()):
+        return Probe((), cause(without))
     done = run_bounded(own_python(_PROGRAM), SECONDS)
     if done.code is None:
         return Probe((), f"HIP did not answer within {SECONDS:g} s: a GPU or its driver hangs; see the kernel's log")

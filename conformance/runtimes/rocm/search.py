@@ -12,6 +12,7 @@ import re
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from conformance.toolchains.search import rocm_folders
@@ -125,6 +126,7 @@ def _headers(folder: Path) -> Path | None:
     return next((root / "include" for root in roots if (root / "include/hip/hip_runtime.h").is_file()), None)
 
 
+@cache
 def _is_ours(library: Path) -> bool:
     try:
         with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
