@@ -91,11 +91,18 @@ def cache_folder() -> Path:
     return platformdirs.user_cache_path("candle-parity")
 
 
-def digest_of(*folders: Path) -> str:
-    """A hash over names and content of the files under ``folders``, but for what Python itself keeps there."""
+def harness_digest() -> str:
+    """Of all that judges: the package and the reference, without the recorded answers, which only a replay reads."""
+    return digest_of(PACKAGE, REFERENCE, without=REFERENCE / "traces")
+
+
+def digest_of(*folders: Path, without: Path | None = None) -> str:
+    """A hash over names and content of the files under ``folders``, but for what Python itself keeps there and what
+    lies in the folder ``without``."""
     digest = hashlib.sha256()
     for folder in folders:
-        files = (f"{place}/{name}" for place, _, names in os.walk(folder) for name in names if name[-4:] != ".pyc")
+        places = ((place, names) for place, _, names in os.walk(folder) if place != str(without))
+        files = (f"{place}/{name}" for place, names in places for name in names if name[-4:] != ".pyc")
         for file in filter(os.path.isfile, sorted(files)):
             content = hashlib.sha256(Path(file).read_bytes()).digest()
             digest.update(f"{file.removeprefix(str(folder))}\0".encode() + content)

@@ -20,7 +20,7 @@ from conformance.engine.journal import Journal
 from conformance.engine.messages import Setup, to_map
 from conformance.engine.modes import CaseMode, Mode, PortMode
 from conformance.engine.run import Interrupted, Result, run
-from conformance.files import PACKAGE, REFERENCE, cache_folder, digest_of
+from conformance.files import cache_folder, digest_of, harness_digest
 from conformance.option import Shard
 from conformance.port.digest import tree_digest
 from conformance.record import KernelResult, Record, write_record
@@ -82,7 +82,7 @@ def journal_of(setup: Setup, mode: Mode, arguments: argparse.Namespace) -> Journ
         "where": str(Path.cwd()),
     }
     judged_by = {
-        "the harness": digest_of(PACKAGE, REFERENCE),
+        "the harness": harness_digest(),
         "the specs": digest_of(setup.specs or SPEC_FOLDER),
         "the kernels": [tree_digest(tree.path, tree.options) for tree in mode.trees],
         "the traces": None if mode.traces is None else digest_of(mode.traces),

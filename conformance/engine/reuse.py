@@ -18,7 +18,7 @@ from conformance.cache import ObjectFolder
 from conformance.cases.case import Case
 from conformance.engine.messages import Ready, Setup, to_map
 from conformance.engine.modes import JudgeGenerated, PortMode
-from conformance.files import CACHE, PACKAGE, REFERENCE, cache_folder, digest_of
+from conformance.files import CACHE, cache_folder, harness_digest
 from conformance.outcome import Outcome
 from conformance.processes.supervisor import MARK
 from conformance.runtimes import runtime_kind
@@ -67,4 +67,4 @@ def _judged_by() -> tuple[str, ...]:
     """The harness, and all of this machine that a verdict may depend on."""
     names = {name for name in os.environ if name.startswith(("CANDLE_PARITY_", "HIP"))} - {CACHE, MARK}
     settings = [f"{name}={os.environ[name]}" for name in sorted(names)]
-    return (digest_of(PACKAGE, REFERENCE), computed_by(), sys.version, platform.platform(), *settings)
+    return (harness_digest(), computed_by(), sys.version, platform.platform(), *settings)
