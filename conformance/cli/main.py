@@ -208,6 +208,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # As judges have it: to start numpy's threads takes longer than all that a command has to compute.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         module = import_module(f"conformance.cli.commands.{arguments.command}")
+        if argv is None:  # a process of its own, in which all that stays
+            gc.freeze()
         gc.enable()
         # What is not the answer goes to standard error, where the answer goes to standard output.
         alone = getattr(arguments, "json", None) == STDOUT
