@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,7 @@ from conformance.engine.run import Interrupted, Result, run
 from conformance.files import cache_folder, digest_of, harness_digest
 from conformance.option import Shard
 from conformance.port.digest import tree_digest
-from conformance.record import KernelResult, Record, write_record
+from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
 from conformance.report import render_html, render_junit, render_markdown, render_summary, render_terminal, write_text
 from conformance.report.causes import find_causes
@@ -131,7 +131,7 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     code = conclude(
         gating,
         record,
-        _named((*record.kernels, *record.launchers, *record.libraries), names),
+        [row for row in (*record.kernels, *record.launchers, *record.libraries) if row.name in names],
         specs,
         result.settled(specs.kernels, specs.launchers).problems,
         "a file could not be written" if unwritten else None,
@@ -139,10 +139,6 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     for sentence in unwritten:
         print(f"candle-parity: {sentence}", file=sys.stderr)
     return code
-
-
-def _named(rows: Sequence[KernelResult], names: Collection[str]) -> list[KernelResult]:
-    return [row for row in rows if row.name in names]
 
 
 def _attempt(write: Callable[[], object]) -> list[str]:

@@ -200,7 +200,8 @@ def matching(specs: Specs, text: str, modules: Sequence[str], launchers: bool = 
 
 
 def _nothing(pattern: CasePattern, kernels: Sequence[Kernel]) -> str:
-    said = f"pattern {shortened(pattern.text)!r} matches no case of {_counted(kernels)}"
+    where = kernels[0].name if len(kernels) == 1 else f"{len(kernels)} kernels"
+    said = f"pattern {shortened(pattern.text)!r} matches no case of {where}"
     values: dict[str, set[str]] = {}
     for kernel in kernels:
         for case in cases_for(kernel):
@@ -217,10 +218,6 @@ def _nothing(pattern: CasePattern, kernels: Sequence[Kernel]) -> str:
     if pattern.open:
         return f"{said}: none has all of these fields at once"
     return f"{said}; end it with ;* where a case may have other fields too"
-
-
-def _counted(kernels: Sequence[Kernel]) -> str:
-    return kernels[0].name if len(kernels) == 1 else f"{len(kernels)} kernels"
 
 
 def _glob(pattern: str) -> re.Pattern[str]:

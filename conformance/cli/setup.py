@@ -29,7 +29,6 @@ from conformance.toolchains.targets import given_target, target
 
 DEFAULT_WAVE = 64
 CUDA_WAVE = 32
-DEFAULT_ORDERS = ORDERS
 _ORDER = re.compile(r"forward|reverse|shuffle:\d+")
 
 
@@ -83,7 +82,9 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree, config: Con
     _set_perturb(settings)
     choice = _choice(settings.runtime)
     kind = runtime_kind(choice.name)
-    wave = (settings.wave or _wave_of(settings) or default_wave(tree)) if kind.chooses_wave else settings.wave
+    wave = settings.wave
+    if kind.chooses_wave and wave is None:
+        wave = default_wave(tree) if settings.arch is None else target(settings.arch).default_wave
     _check_target(settings, kind, wave)
     setup = _setup(settings, choice, wave)
     # Of several orders, a failure's own is added.
@@ -107,7 +108,7 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
     compiler = compiler_for(settings.compiler, kind)
     asked = settings.orders
     chooses_orders = kind is not None and kind.chooses_orders
-    orders = tuple(asked or (kind.default_orders if kind else DEFAULT_ORDERS)) if chooses_orders else ("forward",)
+    orders = tuple(asked or (kind.default_orders if kind else ORDERS)) if chooses_orders else ("forward",)
     for order in orders:
         if not _ORDER.fullmatch(order):
             raise UsageError(f"thread order {order!r} is unknown; expected forward, reverse or shuffle:SEED")
@@ -136,11 +137,6 @@ def _set_perturb(settings: Settings) -> None:
     elif settings.perturb:
         taking = " and ".join(name for name in NAMES if runtime_kind(name).perturb_variable is not None)
         raise UsageError(f"--perturb is for --runtime {taking}; leave it out")
-
-
-def _wave_of(settings: Settings) -> int | None:
-    """The size of waves that the target has by default; raises ``AmdError``."""
-    return None if settings.arch is None else target(settings.arch).default_wave
 
 
 def _check_target(settings: Settings, kind: RuntimeKind, wave: int | None) -> None:

@@ -197,16 +197,12 @@ def _path(run: RunInfo, label: str) -> str | None:
 
 
 def _command(kind: str, properties: dict[str, str], text: str) -> str:
-    shown = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    shown = ",".join(f"{key}={_data(one).replace(':', '%3A').replace(',', '%2C')}" for key, one in properties.items())
     return f"::{kind} {shown}::{_data(text)}"
 
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 _COLOURS = ((100.0, "#2da44e"), (50.0, "#bf8700"), (0.0, "#cf222e"))

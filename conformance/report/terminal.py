@@ -137,7 +137,8 @@ def _table(
         cells += [Text(str(len(mine[0])))] if partly else []
         for part in mine:
             cells += _figures(part, columns)
-        lines.append((cells, _worst(mine) if shown_worst else "", style))
+        remark = next((one for one in map(worst, mine) if one), "") if shown_worst else ""
+        lines.append((cells, shortened(one_line(remark), _WORST_WIDTH), style))
 
     for module in kind.modules.values():
         parts = [of_module(part, module.name) for part in rows]
@@ -164,10 +165,6 @@ def _figures(rows: Sequence[KernelResult], columns: Iterable[Column]) -> list[Te
     count = tally(rows)
     style = "green" if count.passing == count.total else "yellow" if count.passing else _FAILS
     return [Text(one_line(column.text(rows)), style if column.coloured else "") for column in columns]
-
-
-def _worst(parts: Iterable[list[KernelResult]]) -> str:
-    return shortened(one_line(next((remark for remark in map(worst, parts) if remark), "")), _WORST_WIDTH)
 
 
 def _fitted(text: str, room: int) -> str:

@@ -30,6 +30,7 @@ def specs_digest(paths: Iterable[Path]) -> str:
 UPSTREAM_REPOSITORY = "huggingface/candle"
 UPSTREAM_COMMIT = "2a13b0f3ff62f7e67013597f2996f764c5735e21"
 SPEC_FOLDER = spec_folder()
+_FIELDS = tuple(one.name for one in fields(Kernel))
 _LONGEST = 200
 _MOST_KEPT = 16 * MIB
 
@@ -164,7 +165,7 @@ def _kept(paths: Sequence[Path]) -> _Found | None:
 
 
 def _kernel(row: tuple[Any, ...]) -> Kernel:
-    values = dict(zip((one.name for one in fields(Kernel)), row, strict=True))
+    values = dict(zip(_FIELDS, row, strict=True))
     values["params"] = tuple(Parameter(*each) for each in values["params"])
     values["tolerance"] = Tolerance(*values["tolerance"])
     values["fix"] = values["fix"] and Fix(*values["fix"])

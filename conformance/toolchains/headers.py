@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from conformance.reading import own_yaml
 from conformance.toolchains.search import release
 
 _FUNCTIONS = Path(__file__).with_name("hip_functions.yaml")
@@ -68,9 +69,7 @@ def lacks_function(text: str) -> bool:
 
 @cache
 def _table() -> list[dict[str, Any]]:
-    import yaml
-
-    return list(yaml.safe_load(_FUNCTIONS.read_text()))
+    return list(own_yaml(_FUNCTIONS))
 
 
 def _rows(name: str) -> Iterator[dict[str, Any]]:

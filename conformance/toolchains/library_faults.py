@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from conformance.reading import own_yaml
 
 _TABLE = Path(__file__).with_name("library_faults.yaml")
 
@@ -31,4 +31,4 @@ def library_fault(kernel: str, compiler: str | None, wrong: Sequence[str | None]
 
 @cache
 def _rows() -> list[dict[str, Any]]:
-    return list(yaml.safe_load(_TABLE.read_text()))
+    return list(own_yaml(_TABLE))

@@ -98,7 +98,7 @@ def mistakes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Callable[[],
             for left, right in pairs:
                 swapped[left], swapped[right] = given[right], given[left]
             text = " and ".join(f"{left} with {right}" for left, right in pairs)
-            if _differ(given, swapped):
+            if any(not np.array_equal(np.asarray(given[name]), np.asarray(swapped[name])) for name in given):
                 yield f"{text} swapped", partial(dict, swapped)
     for name in _NULLED:
         if given.get(name) is not None:
@@ -240,7 +240,3 @@ def _with_strides(given: Arguments, name: str, strides: Mapping[int, Sequence[in
     for at, numbers in strides.items():
         info[at : at + len(numbers)] = numbers
     return {**given, name: info}
-
-
-def _differ(left: Arguments, right: Arguments) -> bool:
-    return any(not np.array_equal(np.asarray(left[name]), np.asarray(right[name])) for name in left)
