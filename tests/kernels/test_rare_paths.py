@@ -41,6 +41,9 @@ LARGE_GRIDS = {
         "im2col_u8(shape=[1,200,4,4],k=[3,3],values=wide,block=1,grid=16384)",
         "im2col1d_f64(shape=[2,5,500],k=[3],padding=1,values=wide,block=1,grid=16384)",
         "copy2d_f16(shape=[99,160],src_s=168,values=wide,block=1,grid=16384)",
+        "copy2d_u8(shape=[3,5000],src_s=5001,values=wide,block=1,grid=16384)",
+        "copy2d_f64(shape=[2,6000],src_s=6002,values=wide,block=1,grid=16384)",
+        "upsample_nearest2d_u32(shape=[1,3,4,500],out=[5,1000],values=wide,block=1,grid=16384)",
     ],
     "packs of pairs, with idle blocks": [
         "rope_f16(shape=[2,32,256,128])",
