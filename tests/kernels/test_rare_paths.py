@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,22 @@ def test_batched_scatter_without_a_tile_in_shared_memory(wave: str, capsys: pyte
     """As when the output of all columns in flight exceeds the last-level cache."""
     indexing = ("--kernels", str(KERNELS / "indexing.hip"), "-D", "CANDLE_CACHE_BYTES=size_t(0)")
     judged(capsys, wave, ["s_u32_f32", "s_i64_f64", "sa_i64_bf16", "sa_u32_f8_e4m3"], *indexing)
+
+
+def test_offsets_of_more_than_31_bits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With conditions that are always true: tensors of that size take too long."""
+    shutil.copytree(KERNELS, tmp_path / "kernels")
+    for name in ("fill.hip", "include/im2col.h", "include/upsample.h"):
+        file = tmp_path / "kernels" / name
+        wide = file.read_text().replace(">> 31) {", ">> 31 | 1) {")
+        assert wide != file.read_text()
+        file.write_text(wide)
+    names = [
+        "copy2d_f16",
+        "col2im1d_f32",
+        "im2col_u8",
+        "im2col1d_f64",
+        "upsample_nearest2d_f32",
+        "upsample_bilinear2d_f16",
+    ]
+    judged(capsys, "64", names, "--kernels", str(tmp_path / "kernels"))
