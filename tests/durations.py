@@ -44,6 +44,12 @@ def table() -> dict[str, float]:
     return rows
 
 
+def reasons() -> dict[str, str]:
+    """What the modules that cost most spend it on."""
+    rows: dict[str, str] = json.loads(TABLE.read_text())["why"]
+    return rows
+
+
 @cache
 def _functions(module: str) -> dict[str, str]:
     """The source of each function of a module of tests, with what decorates it."""
@@ -191,5 +197,5 @@ def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
         seen = {row.partition("::")[0] for row in rows}
         kept = {row: seconds for row, seconds in table().items() if row.partition("::")[0] not in seen}
         machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-        text = {"machine": machine, "seconds": dict(sorted((kept | rows).items()))}
+        text = {"machine": machine, "seconds": dict(sorted((kept | rows).items())), "why": reasons()}
         TABLE.write_text(json.dumps(text, indent=1) + "\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.durations import BUDGETS, FOR_AMD, ROOT, chosen, folder_of, is_quick, may_be_quick, quick, table
+from tests.durations import BUDGETS, FOR_AMD, ROOT, chosen, folder_of, is_quick, may_be_quick, quick, reasons, table
 
 MOST_SECONDS = 60.0
 """Of CPU, so that it takes less than a minute on two cores with what collecting costs."""
@@ -29,6 +29,13 @@ def test_nothing_is_compiled_for_amd_targets() -> None:
 def test_the_table_names_what_there_is() -> None:
     modules = {row.partition("::")[0] for row in table()}
     assert [module for module in sorted(modules) if not (ROOT / module).is_file()] == []
+
+
+def test_the_modules_that_cost_most_say_why() -> None:
+    modules = [row for row in table() if "::" not in row]
+    slowest = sorted(modules, key=lambda row: table()[row], reverse=True)[:30]
+    assert [row for row in slowest if row not in reasons()] == []
+    assert [row for row in reasons() if row not in modules] == []
 
 
 def test_the_cheapest_are_chosen_within_the_budget_of_their_folder() -> None:

@@ -175,9 +175,10 @@ def _assigned(
         return []
     every = every or cases
     for cause in CAUSES:
-        fitting = _fitting(cause, cases, launch, dtype)
-        if len(fitting) == len(cases) and _hold(cause, fitting, every, passed):
-            return [(cause, "", fitting)]
+        if all(cause.fits(case.evidence, case.traits, launch, dtype) for case in cases) and _hold(
+            cause, cases, every, passed
+        ):
+            return [(cause, "", cases)]
     for cause in CAUSES:
         fitting = _fitting(cause, cases, launch, dtype) if cause.part else ()
         if fitting and _hold(cause, fitting, cases, passed):
@@ -185,7 +186,7 @@ def _assigned(
             rest = tuple(case for case in cases if case not in taken)
             return [(cause, "", taken), *_assigned(rest, passed, launch, dtype, every)]
     named = [
-        next((cause for cause in CAUSES if _fitting(cause, (case,), launch, dtype) and not cause.holds), None)
+        next((one for one in CAUSES if not one.holds and one.fits(case.evidence, case.traits, launch, dtype)), None)
         for case in cases
     ]
     if None in named:
