@@ -42,10 +42,9 @@ __device__ inline void im2col(const Patches<size_t> &patches, const T *__restric
     const ColumnRange range(grid, u32(channels * h.taps * w.taps), narrow.batches, narrow.h.out, narrow.w.out);
 #pragma unroll 1
     for (u32 column = range.column; column < range.columns; column += range.column_step) {
-      const auto [channel_row, w_tap] = div_mod(column, narrow.w.taps);
-      const auto [c, h_tap] = div_mod(channel_row, narrow.h.taps);
+      const DivMod<u32> w_tap = div_mod(column, narrow.w.taps), h_tap = div_mod(w_tap.quotient, narrow.h.taps);
       const auto load = [&](const Row &row) {
-        return narrow.element(src, row.outer, c, row.middle, h_tap, row.inner, w_tap);
+        return narrow.element(src, row.outer, h_tap.quotient, row.middle, h_tap.remainder, row.inner, w_tap.remainder);
       };
       Row row = range.first;
       T value = load(row);
