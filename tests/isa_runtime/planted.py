@@ -212,13 +212,13 @@ PLANTED: tuple[Planted, ...] = (
     Planted(
         "a product whose zero loses its sign",
         CDNA,
-        "rmsnorm_f16(shape=[3,40],values=unit,mark=zeros)",
+        "dequantize_block_q3_K_f16(blocks=7,values=random)",
         "fail",
         "the sign of zero",
         "sign-of-zero",
         ("target_amd.h", '  asm("" : "+v"(x));\n  return bit_cast<u16>', "  return bit_cast<u16>"),
-        "reduce",
-        "NORMS(f16)",
+        "quantized",
+        "DEQUANTIZE_SUPER(Q3_K, q3_K, 64)",
     ),
     Planted(
         "a weight whose zero loses its sign",
