@@ -101,8 +101,13 @@ __device__ inline const In *input(const In *in, const Out *out) {
 template <int width, bool in_place, class Op, class InLoops, class Out, class... In>
 __device__ inline void map_contiguous(size_t numel, const Op &op, const InLoops &in_loops, Out *out, const In *...in) {
   if constexpr (width == 1) {
+    if constexpr (target::on_amd) {  // in a loop, LLVM keeps more constants of long code in registers than there are
+      if (thread_count() < numel) return map_each(active_grid(0), numel, in_loops, out, input<in_place>(in, out)...);
+      if (const size_t i = thread_index(); i < numel) out[i] = op(input<in_place>(in, out)[i]...);
+    } else {
 #pragma unroll 1
-    for (size_t i = thread_index(); i < numel; i += thread_count()) out[i] = op(input<in_place>(in, out)[i]...);
+      for (size_t i = thread_index(); i < numel; i += thread_count()) out[i] = op(input<in_place>(in, out)[i]...);
+    }
   } else {
     // Several packs have 32 bytes at most where long code needs the other registers. A pack of each of two inputs fills
     // them. LLVM for AMD GPUs would not inline long code so often.
