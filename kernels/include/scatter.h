@@ -110,12 +110,14 @@ struct ScatterBatch {
 
   __device__ void load_tile(const T *from, u32 right, u32 row, u32 column, u32 end) {
     constexpr u32 prefetch = 4;
+    const size_t step = size_t(rows) * right;
+    from += size_t(row) * right;
 #pragma unroll 1
     for (; row < end; row += prefetch * rows) {
       T loaded[prefetch];
 #pragma unroll
-      for (u32 n = 0; n < prefetch; ++n) {
-        if (row + n * rows < end) loaded[n] = from[size_t(row + n * rows) * right];
+      for (u32 n = 0; n < prefetch; ++n, from += step) {
+        if (row + n * rows < end) loaded[n] = *from;
       }
 #pragma unroll
       for (u32 n = 0; n < prefetch; ++n) {
