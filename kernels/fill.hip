@@ -76,9 +76,8 @@ __device__ CANDLE_NOINLINE_NVIDIA void const_set_strided(const ActiveGrid grid, 
 template <class T>
 __device__ inline void const_set(size_t numel, size_t num_dims, const size_t *info, T value, T *out) {
   if (!info) return fill(numel, value, out);
-  const u32 shift = shift_for_few_active_blocks(numel);
-  if (numel == 0 || is_idle_block(shift)) return;
-  const_set_strided(active_grid(shift), numel, num_dims, info, value, out);
+  if (numel == 0 || is_idle_of_few()) return;
+  const_set_strided(active_grid(shift_for_few_active_blocks()), numel, num_dims, info, value, out);
 }
 
 // Lengths are in units of U, an element or a pack.
@@ -109,7 +108,7 @@ __device__ inline void copy2d(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u
   // The pitch of a single row is irrelevant.
   const bool whole_packs = d2 % width == 0 && (d1 <= 1 || (src_s % width == 0 && dst_s % width == 0));
   const bool packed = whole_packs && is_aligned<width>(src) && is_aligned<width>(dst);
-  const u32 shift = packed ? column_shift() : 0;
+  const u32 shift = packed ? shift_for_few_active_blocks() : 0;
   if (is_idle_block(shift)) return;
   const ActiveGrid grid = active_grid(shift);
   if (packed) {

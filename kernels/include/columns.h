@@ -7,9 +7,6 @@
 
 namespace candle {
 
-// Kernels return at once from idle blocks, before they load anything.
-__device__ inline u32 column_shift() { return shift_for_few_active_blocks(0); }
-
 struct Row {
   u32 index, outer, middle, inner;
 };

@@ -24,11 +24,6 @@ constexpr size_t widest_of() {
   return widest;
 }
 
-template <class T, int N>
-__device__ inline void store_pack(T *p, const Pack<T, N> &values) {
-  target::store_whole(reinterpret_cast<Pack<T, N> *>(p), values);
-}
-
 template <class Op, int N, class Out, class... In>
 __device__ inline Pack<Out, N> apply_pack(const Op &op, const Pack<In, N> &...in) {
   Pack<Out, N> result;
@@ -80,6 +75,22 @@ __device__ inline bool are_aligned(const T *...p) {
   return ((reinterpret_cast<size_t>(p) % sizeof(Pack<T, width>)) | ...) == 0;
 }
 
+// Each element is loaded before the one before it is computed.
+template <class Op, class Out, class In>
+__device__ inline void map_in_loop(const ActiveGrid &grid, size_t numel, const Op &op, Out *out, const In *in) {
+  const size_t step = grid.step();
+  size_t i = grid.first();
+  if (i >= numel) return;
+  In next = in[i];
+#pragma unroll 1
+  for (bool more = true; more; i += step) {
+    const In x = next;
+    more = i + step < numel;
+    if (more) next = in[i + step];
+    out[i] = op(x);
+  }
+}
+
 // The elements of a thread: packs that begin at `first`, first + step, ..., or single elements.
 template <int width>
 __device__ inline TileRange assign_packs(bool in_packs) {
@@ -100,14 +111,17 @@ __device__ inline const In *input(const In *in, const Out *out) {
 // Candle launches a thread per element. Most blocks are idle, and what they execute before they return adds up.
 template <int width, bool in_place, class Op, class InLoops, class Out, class... In>
 __device__ inline void map_contiguous(size_t numel, const Op &op, const InLoops &in_loops, Out *out, const In *...in) {
-  if constexpr (width == 1) {
-    if constexpr (target::on_amd) {  // in a loop, LLVM keeps more constants of long code in registers than there are
-      if (thread_count() < numel) return map_each(active_grid(0), numel, in_loops, out, input<in_place>(in, out)...);
-      if (const size_t i = thread_index(); i < numel) out[i] = op(input<in_place>(in, out)[i]...);
-    } else {
+  if constexpr (width == 1 && target::on_amd) {
+    // In a loop, LLVM keeps more constants of long code in registers than there are.
+    if (thread_count() < numel) return map_each(active_grid(0), numel, in_loops, out, input<in_place>(in, out)...);
+    if (const size_t i = thread_index(); i < numel) out[i] = op(input<in_place>(in, out)[i]...);
+  } else if constexpr (width == 1 && Op::max_per_thread == 1 && widest_of<Out, In...>() == 8) {
+    // The units for f64 are the limit: a prefetch costs registers and gains nothing.
 #pragma unroll 1
-      for (size_t i = thread_index(); i < numel; i += thread_count()) out[i] = op(input<in_place>(in, out)[i]...);
-    }
+    for (size_t i = thread_index(); i < numel; i += thread_count()) out[i] = op(input<in_place>(in, out)[i]...);
+  } else if constexpr (width == 1) {
+    if (is_idle_of_few<4>()) return;
+    map_in_loop(active_grid(shift_for_few_active_blocks<4>()), numel, op, out, input<in_place>(in, out)...);
   } else {
     // Several packs have 32 bytes at most where long code needs the other registers. A pack of each of two inputs fills
     // them. LLVM for AMD GPUs would not inline long code so often.

@@ -323,9 +323,9 @@ __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restri
   const auto in_loops = out_of_line_if<is_long>(op);
   // Idle blocks of contiguous tensors are the fastest without a branch taken, which ptxas makes of two conditions.
   if (__builtin_expect(info && (in_place ? ((in != nullptr) && ...) : numel > 0), 0)) {
-    const u32 shift = shift_for_few_active_blocks(numel);
-    if ((in_place && numel == 0) || is_idle_block(shift)) return;
-    return map_general<width, always_strides>(active_grid(shift), numel, num_dims, info, in_loops, out, in...);
+    if ((in_place && numel == 0) || is_idle_of_few()) return;
+    return map_general<width, always_strides>(active_grid(shift_for_few_active_blocks()), numel, num_dims, info,
+                                              in_loops, out, in...);
   }
   map_contiguous<width, in_place>(numel, op, in_loops, out, in...);
 }

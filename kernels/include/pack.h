@@ -1,7 +1,7 @@
 // Vectorized loads and stores of neighbouring elements.
 #pragma once
 
-#include "types.h"
+#include "target.h"
 
 namespace candle {
 
@@ -19,6 +19,11 @@ __device__ inline bool is_aligned(const T *p) {
 template <int N, class T>
 __device__ inline Pack<T, N> load_pack(const T *p) {
   return *reinterpret_cast<const Pack<T, N> *>(p);
+}
+
+template <class T, int N>
+__device__ inline void store_pack(T *p, const Pack<T, N> &values) {
+  target::store_whole(reinterpret_cast<Pack<T, N> *>(p), values);
 }
 
 }  // namespace candle

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "pack.h"
-#include "target.h"
 
 namespace candle {
 
@@ -68,8 +67,9 @@ __device__ CANDLE_SHARED_HELPER Offsets<N> offsets(size_t i, size_t num_dims, co
 
 // The blocks that have work. Candle launches one thread per element; where a thread processes several, one block of
 // every 2^shift does the work of its neighbours, which return at once. If instead the last blocks were the idle ones,
-// memory would sit idle while those blocks launch and exit. Idle blocks are most of the grid: they must find out in a
-// few instructions.
+// memory would sit idle while those blocks launch and exit; but in a small grid, whose working blocks a GPU holds all
+// at once, they start sooner if they are the first. Idle blocks are most of the grid: they must find out in a few
+// instructions, and those of large grids do from blockIdx alone.
 struct ActiveGrid {
   u32 block, blocks;
 
@@ -77,16 +77,30 @@ struct ActiveGrid {
   __device__ size_t step() const { return size_t(blocks) * blockDim.x; }
 };
 
-__device__ inline bool is_idle_block(u32 shift) { return (blockIdx.x & ((1u << shift) - 1)) != 0; }
+constexpr u32 small_grid = 2048;
 
 __device__ inline ActiveGrid active_grid(u32 shift) {
-  return {blockIdx.x >> shift, (gridDim.x + (1u << shift) - 1) >> shift};
+  return {gridDim.x <= small_grid ? blockIdx.x : blockIdx.x >> shift, (gridDim.x + (1u << shift) - 1) >> shift};
+}
+
+__device__ inline bool is_idle_block(u32 shift) {
+  const bool is_other = (blockIdx.x & ((1u << shift) - 1)) != 0;
+  if (is_other && blockIdx.x >= small_grid) return true;
+  return gridDim.x <= small_grid ? blockIdx.x >= active_grid(shift).blocks : is_other;
 }
 
 // For blocks with expensive setup: a few hundred blocks fill a GPU.
-__device__ inline u32 shift_for_few_active_blocks(size_t numel) {
-  if (thread_count() < numel) return 0;
-  return gridDim.x >= 256 << 6 ? 6 : gridDim.x >= 256 << 4 ? 4 : gridDim.x >= 256 << 2 ? 2 : 0;
+template <u32 max_shift = 6>
+__device__ inline u32 shift_for_few_active_blocks() {
+  if (max_shift >= 6 && gridDim.x >= 256 << 6) return 6;
+  return gridDim.x >= 256 << 4 ? 4 : gridDim.x >= 256 << 2 ? 2 : 0;
+}
+
+// is_idle_block for that shift, which most blocks of a large grid need not know.
+template <u32 max_shift = 6>
+__device__ inline bool is_idle_of_few() {
+  if (blockIdx.x >= 256 << 4 && blockIdx.x % 16 != 0) return true;
+  return is_idle_block(shift_for_few_active_blocks<max_shift>());
 }
 
 constexpr u32 blocks_to_fill_gpu = 128;  // one per multiprocessor of a large GPU
@@ -103,11 +117,10 @@ template <u32 log_tile>
 __device__ inline TileRange assign_tiles() {
   u32 thread_shift = 0;  // a block uses 1 in (1 << thread_shift) of its threads
   while (thread_shift < log_tile && gridDim.x >> (log_tile - thread_shift) < blocks_to_fill_gpu) ++thread_shift;
-  const u32 block_interval = 1u << (log_tile - thread_shift),
-            threads = (blockDim.x + (1u << thread_shift) - 1) >> thread_shift;
-  const u32 blocks = (gridDim.x + block_interval - 1) >> (log_tile - thread_shift);
-  if (blockIdx.x % block_interval != 0 || threadIdx.x >= threads) return {0, 0, true};
-  return {size_t(blockIdx.x / block_interval) * threads + threadIdx.x, size_t(blocks) * threads, false};
+  const u32 threads = (blockDim.x + (1u << thread_shift) - 1) >> thread_shift;
+  if (is_idle_block(log_tile - thread_shift) || threadIdx.x >= threads) return {0, 0, true};
+  const ActiveGrid grid = active_grid(log_tile - thread_shift);
+  return {size_t(grid.block) * threads + threadIdx.x, size_t(grid.blocks) * threads, false};
 }
 
 // Division by a loop-invariant divisor, of dividends below 2^31 (T. Granlund, P. Montgomery, "Division by invariant

@@ -106,7 +106,7 @@ __device__ inline void upsample(const Upsampling &rows, const Upsampling &column
                                 const T *__restrict__ src, T *__restrict__ dst) {
   constexpr int in_16_bytes = 16 / sizeof(T), max_width = Position<u32>::max_width;
   constexpr int width = in_16_bytes < max_width ? in_16_bytes : max_width;
-  const u32 shift = column_shift();
+  const u32 shift = shift_for_few_active_blocks();
   const ActiveGrid grid = active_grid(shift);
   const size_t batches = info[0], channels = info[1], numel = batches * channels * rows.out * columns.out;
   size_t last = 0;
@@ -135,7 +135,7 @@ template <class T>
 __device__ inline void upsample_nearest2d(size_t w_out, size_t h_out, f64 w_scale, f64 h_scale,
                                           const size_t *__restrict__ info, const T *__restrict__ src,
                                           T *__restrict__ dst) {
-  if (is_idle_block(column_shift())) return;
+  if (is_idle_of_few()) return;
   upsample<Nearest>({info[2], w_out, w_scale, 0.0}, {info[3], h_out, h_scale, 0.0}, info, src, dst);
 }
 
@@ -149,7 +149,7 @@ __device__ inline void upsample_bilinear2d(size_t w_out, size_t h_out, bool alig
                                            f64 scale_h_factor, bool has_scale_w, f64 scale_w_factor,
                                            const size_t *__restrict__ info, const T *__restrict__ src,
                                            T *__restrict__ dst) {
-  if (is_idle_block(column_shift())) return;
+  if (is_idle_of_few()) return;
   upsample<Interpolation>(bilinear(info[2], h_out, align_corners, has_scale_h, scale_h_factor),
                           bilinear(info[3], w_out, align_corners, has_scale_w, scale_w_factor), info, src, dst);
 }
