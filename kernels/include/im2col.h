@@ -25,7 +25,7 @@ struct Patches {
 
 template <class T>
 __device__ inline void im2col(const Patches<size_t> &patches, const T *__restrict__ src, T *__restrict__ dst) {
-  const ActiveGrid grid = active_grid(column_shift());
+  const ActiveGrid grid = active_grid(shift_for_few_active_blocks());
   const auto [batches, channels, batch_stride, channel_stride, h, w] = patches;
   const size_t numel = batches * h.out * w.out * channels * h.taps * w.taps;
   const size_t last = batches * batch_stride + channels * channel_stride + h.in * h.in_stride + w.in * w.in_stride;
@@ -63,7 +63,7 @@ __device__ inline void im2col(const Patches<size_t> &patches, const T *__restric
 template <class T>
 __device__ inline void im2col1d(size_t l_out, size_t taps, size_t stride, size_t padding, size_t dilation,
                                 const size_t *__restrict__ info, const T *__restrict__ src, T *__restrict__ dst) {
-  if (is_idle_block(column_shift())) return;
+  if (is_idle_of_few()) return;
   const Axis<size_t> axis{info[2], l_out, info[5], 0, u32(taps), u32(stride), u32(padding), u32(dilation)};
   im2col(Patches<size_t>{info[0], info[1], info[3], info[4], unit_axis, axis}, src, dst);
 }
@@ -72,7 +72,7 @@ template <class T>
 __device__ inline void im2col2d(size_t h_out, size_t w_out, size_t h_taps, size_t w_taps, size_t stride, size_t padding,
                                 size_t dilation, const size_t *__restrict__ info, const T *__restrict__ src,
                                 T *__restrict__ dst) {
-  if (is_idle_block(column_shift())) return;
+  if (is_idle_of_few()) return;
   const u32 s = u32(stride), p = u32(padding), d = u32(dilation);
   const Axis<size_t> h{info[2], h_out, info[6], 0, u32(h_taps), s, p, d},
       w{info[3], w_out, info[7], 0, u32(w_taps), s, p, d};
@@ -94,30 +94,45 @@ __device__ inline T sum_taps(Index l, Index l_in, Index taps, Index stride, Inde
 
 constexpr u32 col2im_tile_side = 32;
 
+constexpr u32 log_max_col2im_outputs = 2;
+
+template <class T>
+struct Col2imTile {
+  u32 b, c, l;  // of its first element
+  T sums[col2im_tile_side << log_max_col2im_outputs][col2im_tile_side + 1];
+};
+
 // Tiles of (side << log_per_thread) outputs by side channels: with more elements per thread, finding a tile costs less
-// for each.
+// for each. One thread divides for its block.
 template <u32 log_per_thread, class T>
-__device__ inline void col2im1d_tiles(const ActiveGrid &grid, u32 batches, u32 l_out, u32 l_in, u32 channels, u32 taps,
-                                      u32 stride, const T *__restrict__ src, T *__restrict__ dst,
-                                      T (*tile)[col2im_tile_side + 1]) {
+__device__ inline void col2im1d_tiles(const ActiveGrid &grid, size_t numel, u32 l_out, u32 l_in, u32 channels, u32 taps,
+                                      u32 stride, const T *__restrict__ src, T *__restrict__ dst, Col2imTile<T> &tile) {
   constexpr u32 side = col2im_tile_side, length = side << log_per_thread;
   const u32 x = threadIdx.x % side, y = threadIdx.x / side, row = channels * taps;
   const u32 tiles_l = (l_out + length - 1) / length, tiles_c = (channels + side - 1) / side;
-  for (u32 i = grid.block; i < batches * tiles_l * tiles_c; i += grid.blocks) {
-    const u32 channel_row = i / tiles_l, b = channel_row / tiles_c;
-    const u32 l = (i - channel_row * tiles_l) * length, c = (channel_row - b * tiles_c) * side;
+  for (u32 i = grid.block;; i += grid.blocks) {
+    if (threadIdx.x == 0) {
+      const u32 channel_row = i / tiles_l;
+      tile.b = channel_row / tiles_c;
+      tile.c = (channel_row - tile.b * tiles_c) * side;
+      tile.l = (i - channel_row * tiles_l) * length;
+    }
+    __syncthreads();
+    const u32 b = tile.b, c = tile.c, l = tile.l;
+    if (size_t(b) * channels * l_out >= numel) return;
     const T *from = src + size_t(b) * l_in * row + (c + x) * taps;
 #pragma unroll
     for (u32 k = 0; k < length; k += side) {
-      if (l + k + y < l_out && c + x < channels) tile[k + y][x] = sum_taps(l + k + y, l_in, taps, stride, row, from);
+      if (l + k + y < l_out && c + x < channels) {
+        tile.sums[k + y][x] = sum_taps(l + k + y, l_in, taps, stride, row, from);
+      }
     }
     __syncthreads();
     T *to = dst + size_t(b * channels + c + y) * l_out + l + x;
 #pragma unroll
     for (u32 k = 0; k < length; k += side) {
-      if (l + k + x < l_out && c + y < channels) to[k] = tile[k + x][y];
+      if (l + k + x < l_out && c + y < channels) to[k] = tile.sums[k + x][y];
     }
-    __syncthreads();
   }
 }
 
@@ -126,7 +141,7 @@ __device__ inline void col2im1d_tiles(const ActiveGrid &grid, u32 batches, u32 l
 template <class T>
 __device__ inline void col2im1d(size_t numel, size_t l_out, size_t l_in, size_t channels, size_t taps, size_t stride,
                                 const T *__restrict__ src, T *__restrict__ dst) {
-  constexpr u32 side = col2im_tile_side, log_per_thread = 2;
+  constexpr u32 side = col2im_tile_side, log_per_thread = log_max_col2im_outputs;
   const size_t row = channels * taps;
   if (blockDim.x != side * side || channels < side || (numel | l_in * row | (l_out + stride)) >> 31) {
     const size_t step = thread_count();
@@ -136,12 +151,12 @@ __device__ inline void col2im1d(size_t numel, size_t l_out, size_t l_in, size_t 
     }
     return;
   }
-  __shared__ T tile[side << log_per_thread][side + 1];
-  const u32 batches = u32(numel) / (u32(l_out) * u32(channels));
+  __shared__ Col2imTile<T> tile;
+  const u32 length = u32(l_out);
   if (gridDim.x < 256 << log_per_thread) {
-    col2im1d_tiles<0>(active_grid(0), batches, l_out, l_in, channels, taps, stride, src, dst, tile);
+    col2im1d_tiles<0>(active_grid(0), numel, length, l_in, channels, taps, stride, src, dst, tile);
   } else if (!is_idle_block(log_per_thread)) {
-    col2im1d_tiles<log_per_thread>(active_grid(log_per_thread), batches, l_out, l_in, channels, taps, stride, src, dst,
+    col2im1d_tiles<log_per_thread>(active_grid(log_per_thread), numel, length, l_in, channels, taps, stride, src, dst,
                                    tile);
   }
 }
