@@ -140,26 +140,27 @@ MMVQ_ALL(Q5_K, q5_K)
 MMVQ_ALL(Q6_K, q6_K)
 
 // ---- mul_mat: COLUMNS and ROWS of a tile are those of Candle's launch; ROWS_PER_THREAD is the rows of a tile that a
-// thread computes; PREFETCH says whether there are registers for the loads of the next step; MIN_WAVES is the minimum
+// thread computes; PREFETCH says where there are registers for the loads of the next step; MIN_WAVES is the minimum
 // number of waves per SIMD that the registers have to allow
 
-#define MMQ(Q, NAME, COLUMNS, ROWS, ROWS_PER_THREAD, PREFETCH, MIN_WAVES)                                             \
-  KERNEL(128, MIN_WAVES)                                                                                              \
-  mul_mat_##NAME(const void *vx, const void *vy, f32 *dst, const int ncols_x, const int nrows_x, const int ncols_y,   \
-                 const int nrows_y, const int nrows_dst) {                                                            \
-    mul_mat<Q, COLUMNS, ROWS, ROWS_PER_THREAD, PREFETCH>(vx, vy, dst, ncols_x, nrows_x, ncols_y, nrows_y, nrows_dst); \
+#define MMQ(Q, NAME, COLUMNS, ROWS, ROWS_PER_THREAD, PREFETCH, MIN_WAVES)                                           \
+  KERNEL(128, MIN_WAVES)                                                                                            \
+  mul_mat_##NAME(const void *vx, const void *vy, f32 *dst, const int ncols_x, const int nrows_x, const int ncols_y, \
+                 const int nrows_y, const int nrows_dst) {                                                          \
+    mul_mat<Q, COLUMNS, ROWS, ROWS_PER_THREAD, Prefetch::PREFETCH>(vx, vy, dst, ncols_x, nrows_x, ncols_y, nrows_y, \
+                                                                   nrows_dst);                                      \
   }
 
-MMQ(Q4_0, q4_0, 64, 128, 4, true, 2)
-MMQ(Q4_1, q4_1, 64, 128, 4, true, 2)
-MMQ(Q5_0Signed, q5_0, 128, 64, 4, true, 2)
-MMQ(Q5_1, q5_1, 128, 64, 4, true, 2)
-MMQ(Q8_0, q8_0, 128, 64, 4, true, 2)
-MMQ(Q2_K, q2_K, 64, 128, 4, true, 2)
-MMQ(Q3_K, q3_K, 128, 128, 4, false, 1)
-MMQ(Q4_K, q4_K, 64, 128, 4, true, 2)
-MMQ(Q5_K, q5_K, 64, 128, 4, true, 2)
-MMQ(Q6_K, q6_K, 64, 64, 4, true, 2)
+MMQ(Q4_0, q4_0, 64, 128, 4, always, 2)
+MMQ(Q4_1, q4_1, 64, 128, 4, always, 2)
+MMQ(Q5_0Signed, q5_0, 128, 64, 4, always, 2)
+MMQ(Q5_1, q5_1, 128, 64, 4, always, 2)
+MMQ(Q8_0, q8_0, 128, 64, 4, always, 2)
+MMQ(Q2_K, q2_K, 64, 128, 4, always, 2)
+MMQ(Q3_K, q3_K, 128, 128, 4, never, 1)
+MMQ(Q4_K, q4_K, 64, 128, 4, always, 2)
+MMQ(Q5_K, q5_K, 64, 128, 4, always, 2)
+MMQ(Q6_K, q6_K, 64, 64, 4, small_grids, 2)
 
 // ---- indexed_moe_forward
 

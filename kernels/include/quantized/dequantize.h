@@ -1,7 +1,7 @@
 // Dequantization of whole buffers, and of rows selected by id.
 #pragma once
 
-#include "../pack.h"
+#include "../strided.h"
 #include "block32_formats.h"
 #include "k_quant_formats.h"
 
@@ -73,75 +73,82 @@ __device__ inline void dequantize_256(const void *__restrict__ vx, T *__restrict
   }
 }
 
-// The thread blocks that have work. Candle launches a thread for every value or two; where a thread processes more, one
-// of every 2 or 4 blocks works and the others return at once. If instead the last blocks were the idle ones, memory
-// would sit idle while those blocks launch and exit.
-struct ActiveBlocks {
-  u32 block, blocks;
-  bool idle;
-
-  __device__ ActiveBlocks(u32 index, u32 count, size_t items) {
-    const size_t threads = size_t(count) * blockDim.x;
-    const u32 shift = threads >= 4 * items ? 2 : threads >= 2 * items ? 1 : 0;
-    block = index >> shift;
-    blocks = (count + (1u << shift) - 1) >> shift;
-    idle = (index & ((1u << shift) - 1)) != 0;
-  }
-  __device__ size_t first() const { return size_t(block) * blockDim.x + threadIdx.x; }
-  __device__ size_t step() const { return size_t(blocks) * blockDim.x; }
-};
-
-// k values, distributed over the whole grid.
+// k values, distributed over the whole grid, of which Candle's has a thread for every two.
 template <class F, class T>
 __device__ inline void dequantize_flat(const void *__restrict__ vx, T *__restrict__ y, int k) {
   const auto *x = static_cast<const typename F::Block *>(vx);
   const size_t words = size_t(k) / 4;
-  const ActiveBlocks active(blockIdx.x, gridDim.x, words);
-  if (active.idle) return;
+  const u32 shift = thread_count() >= 2 * words ? 1 : 0;
+  if (is_idle_block(shift)) return;
+  const ActiveGrid grid = active_grid(shift);
   const bool aligned = is_aligned<4>(y);
-  for (size_t word = active.first(); word < words; word += active.step()) {
+  for (size_t word = grid.first(); word < words; word += grid.step()) {
     decode_words<1, F>(aligned, x[word / words_of<F>], u32(word) % words_of<F>, y + 4 * word);
   }
 }
+
+// The blocks (i, y) that produce the `items` items of row i of dst, of which Candle's grid has 2^shift threads each:
+// one block of every 2^shift works. In a large grid it is another from row to row, so that blocks with work and idle
+// ones alternate.
+template <u32 shift_of_candle>
+struct RowBlocks {
+  u32 shift;
+  bool idle;
+
+  __device__ explicit RowBlocks(size_t items)
+      : shift(size_t(gridDim.y) * blockDim.x >= items << shift_of_candle ? shift_of_candle : 0) {
+    const u32 mask = (1u << shift) - 1;
+    const bool alternates = gridDim.x >= small_grid && (gridDim.y & mask) == 0;
+    idle = ((blockIdx.y + (alternates ? blockIdx.x : 0)) & mask) != 0;
+  }
+  __device__ ActiveGrid grid() const { return {blockIdx.y >> shift, (gridDim.y + (1u << shift) - 1) >> shift}; }
+};
 
 // Row i of dst is row ids[i] of src0, whose rows are nb01 bytes apart. Ids are 32-bit integers, as in Candle.
 template <class F>
 __device__ inline void get_rows(const void *__restrict__ src0, const u32 *__restrict__ ids, f32 *__restrict__ dst,
                                 i64 ne00, size_t nb01) {
   const size_t words = size_t(ne00) / 4;
-  const ActiveBlocks active(blockIdx.y, gridDim.y, words);
-  if (active.idle) return;
+  const RowBlocks<F::length == super_block_length ? 0 : 1> blocks(words);
+  if (blocks.idle) return;
+  const ActiveGrid grid = blocks.grid();
   const u8 *row = static_cast<const u8 *>(src0) + i64(i32(ids[blockIdx.x])) * i64(nb01);
   const auto *x = reinterpret_cast<const typename F::Block *>(row);
   f32 *y = dst + i64(blockIdx.x) * ne00;
   const bool aligned = is_aligned<4>(y);
-  for (size_t word = active.first(); word < words; word += active.step()) {
+  for (size_t word = grid.first(); word < words; word += grid.step()) {
     decode_words<1, F>(aligned, x[word / words_of<F>], u32(word) % words_of<F>, y + 4 * word);
+  }
+}
+
+template <int width, class T>
+__device__ inline void get_row(const ActiveGrid &grid, size_t packs, const T *__restrict__ from, f32 *__restrict__ to) {
+#pragma unroll 1
+#pragma clang loop vectorize(disable)
+  for (size_t i = grid.first(); i < packs; i += grid.step()) {
+    const auto x = load_pack<width>(from + i * width);
+    Pack<f32, width> y;
+#pragma unroll
+    for (int k = 0; k < width; ++k) y.data[k] = widen(x.data[k]);
+    store_pack(to + i * width, y);
   }
 }
 
 template <class T>
 __device__ inline void get_rows_unquantized(const T *__restrict__ src0, const u32 *__restrict__ ids,
                                             f32 *__restrict__ dst, i64 ne00) {
-  const T *x = src0 + i64(i32(ids[blockIdx.x])) * ne00;
-  f32 *y = dst + i64(blockIdx.x) * ne00;
-  if constexpr (sizeof(T) == sizeof(f32)) {
-    if (ne00 % 4 == 0 && is_aligned<4>(src0) && is_aligned<4>(dst)) {
-      const ActiveBlocks active(blockIdx.y, gridDim.y, ne00 / 4);
-      if (active.idle) return;
-      const auto *from = reinterpret_cast<const Pack<T, 4> *>(x);
-      auto *to = reinterpret_cast<Pack<T, 4> *>(y);
-#pragma unroll 1
-      for (i64 i = active.first(); i < ne00 / 4; i += active.step()) to[i] = from[i];
-      return;
-    }
+  constexpr int width = 4;
+  const size_t length = size_t(ne00);
+  const bool packed = length % width == 0 && is_aligned<width>(src0) && is_aligned<width>(dst);
+  const RowBlocks<2> blocks(packed ? length / width : length);
+  if (blocks.idle) return;
+  const T *from = src0 + i64(i32(ids[blockIdx.x])) * ne00;
+  f32 *to = dst + i64(blockIdx.x) * ne00;
+  if (packed) {
+    get_row<width>(blocks.grid(), length / width, from, to);
+  } else {
+    get_row<1>(blocks.grid(), length, from, to);
   }
-  // f16 and bf16 are converted one by one: packs of four leave blocks idle and were slower, and so was a loop unrolled
-  // for rows of one iteration.
-  const i64 step = i64(gridDim.y) * blockDim.x;
-#pragma unroll 1
-#pragma clang loop vectorize(disable)
-  for (i64 i = i64(blockIdx.y) * blockDim.x + threadIdx.x; i < ne00; i += step) y[i] = widen(x[i]);
 }
 
 }  // namespace candle

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../shuffle.h"
+#include "../strided.h"
 #include "block32_formats.h"
 #include "k_quant_formats.h"
 #include "tiles.h"
@@ -286,6 +287,19 @@ __device__ CANDLE_FORCE_INLINE void mul_mat(const void *__restrict__ vx, const v
       if (column < ncols_y && row < nrows_dst) dst[i64(column) * nrows_dst + row] = acc[i][j];
     }
   }
+}
+
+// Whether the loads of the next step are in flight while one is multiplied. In a large grid other blocks multiply
+// meanwhile; where that is faster on NVIDIA GPUs, only small grids prefetch.
+enum class Prefetch { never, small_grids, always };
+
+template <class F, int tile_columns, int tile_rows, int rows, Prefetch prefetch, class... Arguments>
+__device__ CANDLE_FORCE_INLINE void mul_mat(Arguments... arguments) {
+  if constexpr (prefetch == Prefetch::small_grids && target::on_gpu && !target::on_amd) {
+    if (gridDim.x * gridDim.y > blocks_to_fill_gpu)
+      return mul_mat<F, tile_columns, tile_rows, rows, false>(arguments...);
+  }
+  mul_mat<F, tile_columns, tile_rows, rows, prefetch != Prefetch::never>(arguments...);
 }
 
 }  // namespace candle
