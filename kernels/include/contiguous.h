@@ -128,14 +128,17 @@ __device__ inline void map_contiguous(size_t numel, const Op &op, const InLoops 
     constexpr bool is_long = Op::max_per_thread < default_max_per_thread;
     constexpr bool fits_several = sizeof...(In) == 1 && !(target::on_amd && is_long);
     constexpr u32 shift = log2_of(width), several = is_long && width * widest_of<Out, In...>() == 16 ? 1 : 2;
-    if (is_idle_block(shift)) return;
+    // Large tensors of narrow types take little more time than the idle blocks do: these decide in one comparison.
+    constexpr bool alternates = width > 2;
+    if (alternates ? is_idle_in_alternating_grid(shift) : is_idle_block(shift)) return;
+    const ActiveGrid grid = alternates ? alternating_grid(shift) : active_grid(shift);
     if (thread_count() < numel || blockDim.x < width || !are_aligned<width>(out, in...))
-      return map_each(active_grid(shift), numel, in_loops, out, input<in_place>(in, out)...);
+      return map_each(grid, numel, in_loops, out, input<in_place>(in, out)...);
     const size_t packs = numel / width;
     const bool large = fits_several && gridDim.x >> (shift + several) >= blocks_of_a_large_grid;
-    if (large && is_idle_block(shift + several)) return;
+    if (large && is_idle_in_alternating_grid(shift + several)) return;
     // A block has a thread for each element after the last whole pack.
-    const size_t p = active_grid(large ? shift + several : shift).first(), tail = packs * width + p;
+    const size_t p = large ? alternating_grid(shift + several).first() : grid.first(), tail = packs * width + p;
     if (tail < numel) out[tail] = op(input<in_place>(in, out)[tail]...);
     if constexpr (fits_several) {
       if (large)

@@ -79,14 +79,22 @@ struct ActiveGrid {
 
 constexpr u32 small_grid = 2048;
 
+// Where every 2^shift-th block works, whatever the grid.
+__device__ inline ActiveGrid alternating_grid(u32 shift) {
+  return {blockIdx.x >> shift, (gridDim.x + (1u << shift) - 1) >> shift};
+}
+
+__device__ inline bool is_idle_in_alternating_grid(u32 shift) { return (blockIdx.x & ((1u << shift) - 1)) != 0; }
+
 __device__ inline ActiveGrid active_grid(u32 shift) {
-  return {gridDim.x <= small_grid ? blockIdx.x : blockIdx.x >> shift, (gridDim.x + (1u << shift) - 1) >> shift};
+  const ActiveGrid grid = alternating_grid(shift);
+  return {gridDim.x <= small_grid ? blockIdx.x : grid.block, grid.blocks};
 }
 
 __device__ inline bool is_idle_block(u32 shift) {
-  const bool is_other = (blockIdx.x & ((1u << shift) - 1)) != 0;
+  const bool is_other = is_idle_in_alternating_grid(shift);
   if (is_other && blockIdx.x >= small_grid) return true;
-  return gridDim.x <= small_grid ? blockIdx.x >= active_grid(shift).blocks : is_other;
+  return gridDim.x <= small_grid ? blockIdx.x >= alternating_grid(shift).blocks : is_other;
 }
 
 // For blocks with expensive setup: a few hundred blocks fill a GPU.
