@@ -50,6 +50,19 @@ LARGE_GRIDS = {
         "rope_f16(shape=[2,32,256,128])",
         "rope_i_bf16(shape=[1,32,256,128])",
     ],
+    "rows whose working blocks are others from row to row": [
+        "get_rows_f16(hidden=1024,rows=2100,ids=reversed)",
+        "get_rows_q4_0(hidden=1024,rows=2100,ids=reversed)",
+        "get_rows_q4_1(hidden=512,rows=2100,ids=reversed)",  # one block per row
+    ],
+    "several elements per thread, one after the other": [
+        "uexp_f64(shape=[65611],block=16,grid=4101)",
+        "unormcdf_bf16(shape=[65611],block=16,grid=4101)",
+        "upowf_f32(shape=[65611],block=16,grid=1030)",
+    ],
+    "values of a whole grid, every second block idle": [
+        "dequantize_block_q5_0_f16(blocks=32784)",
+    ],
     "several packs per thread, with idle blocks": [
         "is_u32_u8(shape=[1,300,256],count=900,block=32)",
         "is_i64_f64(shape=[1,100,64],count=1100,block=32)",
