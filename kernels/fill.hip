@@ -109,8 +109,8 @@ __device__ inline void copy2d(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u
   const bool whole_packs = d2 % width == 0 && (d1 <= 1 || (src_s % width == 0 && dst_s % width == 0));
   const bool packed = whole_packs && is_aligned<width>(src) && is_aligned<width>(dst);
   const u32 shift = packed ? shift_for_few_active_blocks() : 0;
-  if (is_idle_block(shift)) return;
-  const ActiveGrid grid = active_grid(shift);
+  if (is_idle_in_alternating_grid(shift)) return;
+  const ActiveGrid grid = alternating_grid(shift);
   if (packed) {
     copy_rows(grid, reinterpret_cast<const Pack<T, width> *>(src), reinterpret_cast<Pack<T, width> *>(dst), d1,
               d2 / width, src_s / width, dst_s / width);

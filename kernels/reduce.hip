@@ -11,24 +11,14 @@ using namespace candle;
 
 namespace {
 
-// Elements `begin` + thread, and every blockDim.x-th from there on, up to `end`.
-template <class Op, bool wide, class T>
-__device__ inline void accumulate_elements(typename Op::State &state, const T *__restrict__ src, size_t begin,
-                                           size_t end, size_t num_dims, const size_t *__restrict__ info) {
-  for (size_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-    Op::accumulate(state, src[offsets<1>(i, num_dims, info, wide).operand[0]], u32(i - begin));
-  }
-}
-
 // The elements of this thread in a row of any layout.
 template <class Op, class T>
 __device__ inline void accumulate_any_layout(typename Op::State &state, size_t numel, size_t length, size_t num_dims,
                                              const size_t *__restrict__ info, const T *__restrict__ src) {
   const size_t begin = blockIdx.x * length, end = begin + length < numel ? begin + length : numel;
-  if (numel >> 32) {
-    accumulate_elements<Op, true>(state, src, begin, end, num_dims, info);
-  } else {
-    accumulate_elements<Op, false>(state, src, begin, end, num_dims, info);
+#pragma unroll 1
+  for (size_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+    Op::accumulate(state, src[offsets<1>(i, num_dims, info, bool(numel >> 32)).operand[0]], u32(i - begin));
   }
 }
 
@@ -54,16 +44,20 @@ __device__ inline void fast_reduce(size_t numel, size_t length, size_t num_dims,
     const bool is_short = one_row_per_block && Short::fits(rows, u32(length), threads);
     const bool is_adjacent = one_row_per_block && !is_short && Adjacent::fits(rows, src, threads);
     if (is_short || is_adjacent) {
-      const u32 rows_per_block = is_short ? Short::rows : Adjacent::rows, blocks = gridDim.x / rows_per_block;
-      const u32 first = row * rows_per_block, output_row = first + t / logical_wave_size;
-      if (row < blocks) {
+      const u32 log_lanes = Adjacent::log_lanes();
+      const u32 shift = is_short ? log2_of(Short::rows) : log_lanes + log2_of(Adjacent::per_thread);
+      const u32 blocks = gridDim.x >> shift;
+      // Working blocks start sooner if they are the first, but then the idle ones, if they are many, run alone.
+      const bool alternates = is_adjacent && sizeof(T) >= 4;
+      if (alternates ? !is_idle_in_alternating_grid(shift) && row >> shift < blocks : row < blocks) {
+        const u32 first = alternates ? row : row << shift, output_row = first + t / logical_wave_size;
         state = is_short ? Short::reduce(src + first * rows.row_stride, rows.row_stride, u32(length), partials, t)
-                         : Adjacent::reduce(src + first, rows.stride, u32(length), partials, t);
-        if (t % logical_wave_size == 0 && t / logical_wave_size < rows_per_block)
+                         : Adjacent::reduce(src + first, rows.stride, u32(length), partials, t, log_lanes);
+        if (t % logical_wave_size == 0 && t / logical_wave_size < 1 << shift)
           dst[output_row] = Op::result(state, output_row, length, innermost_size());
         return;
       }
-      if (row < blocks * rows_per_block) return;
+      if (row >> shift < blocks) return;
     }
     state = accumulate_row<Op>(src + rows.offset(row, num_dims, info), rows.stride, u32(length), t, threads);
   } else {

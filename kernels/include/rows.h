@@ -156,84 +156,92 @@ struct ShortRowsReducer {
   }
 };
 
-// Rows that are adjacent in memory (stride 1 between rows). Pairs of threads read `rows` neighbouring elements,
-// together a whole memory sector if the type is narrow enough for the registers. Each thread does the work of two of
-// the 1024 threads of a row: t / 2 and t / 2 + 512.
+// Rows that are adjacent in memory (stride 1 between rows). `lanes` neighbouring threads read one element of each of
+// `rows` rows, and each thread does the work of `lanes` of the 1024 threads of a row. Where there are enough rows for
+// every multiprocessor, there are enough lanes for whole cache lines.
 template <class Op, class T>
 struct AdjacentRowsReducer {
   using State = typename Op::State;
   static constexpr u32 threads = 1024;
-  static constexpr u32 half_stride = threads / 2;
   static constexpr int per_thread = sizeof(State) > 4 ? 2 : 4;
-  static constexpr int rows = 2 * per_thread;
-  // Partial results per row that one logical wave reduces at the end.
-  static constexpr u32 final_partials = 4 * logical_wave_size;
+
+  struct States {
+    State data[per_thread];
+
+    __device__ void combine_after(const States &before) {
+#pragma unroll
+      for (int k = 0; k < per_thread; ++k) data[k] = Op::combine(before.data[k], data[k]);
+    }
+  };
 
   static __device__ bool fits(const Rows &layout, const T *src, u32 block_threads) {
     return layout.outer_dims == 0 && layout.row_stride == 1 && layout.stride % per_thread == 0 &&
            is_aligned<per_thread>(src) && block_threads == threads;
   }
 
+  static constexpr u32 max_log_lanes = 3;
+
+  static __device__ u32 log_lanes() {
+    return gridDim.x >> max_log_lanes >= per_thread * blocks_to_fill_gpu ? max_log_lanes : 1;
+  }
+
   // Returns the combined state of row t / 32 (counted from src) in threads with t % 32 == 0, as far as there are rows.
   __attribute__((always_inline)) static __device__ State reduce(const T *__restrict__ src, size_t stride, u32 length,
-                                                                Partials<State> &partials, u32 t) {
-    const u32 u = t / 2;
-    const u32 half = t % 2;
-    State state[2][per_thread];
+                                                                Partials<State> &partials, u32 t, u32 log_lanes) {
+    const u32 lanes = 1 << log_lanes, lane = t & (lanes - 1), u = t >> log_lanes,
+              threads_per_row = threads >> log_lanes;
+    src += lane * per_thread;
+    // The tree of threads u, u + threads_per_row, ..., in pairs 512 apart and in the order that keeps few states live.
+    States states, quarter, half;
+#pragma unroll 1
+    for (u32 pair = 0; pair < lanes / 2; ++pair) {
+      states = reduce_pair(src, stride, length, u + (pair / 2 + pair % 2 * 2) * threads_per_row);
+      if (pair % 2 == 1) states.combine_after(quarter);
+      if (pair == 3) states.combine_after(half);
+      if (pair % 2 == 0) quarter = states;
+      if (pair == 1) half = states;
+    }
+    const u32 row = t / logical_wave_size, row_lane = row / per_thread;
+    const u32 row_partials = row_lane * threads_per_row + (t % logical_wave_size ^ row_lane * 4);
+    State result = Op::initial();
+#pragma unroll 1
+    for (u32 k = 0; k < per_thread; ++k) {
+      partials.put(lane * threads_per_row + (u ^ lane * 4), states.data[0]);
 #pragma unroll
-    for (int k = 0; k < per_thread; ++k) state[0][k] = state[1][k] = Op::initial();
-    src += u * stride + half * per_thread;
+      for (int next = 1; next < per_thread; ++next) states.data[next - 1] = states.data[next];
+      __syncthreads();
+      if (row % per_thread == k && row_lane < lanes) {
+        result = log_lanes == max_log_lanes ? tree_reduce<4, 1, Op>(partials, row_partials)
+                                            : tree_reduce<16, 1, Op>(partials, row_partials);
+      }
+      __syncthreads();
+    }
+    return wave_reduce<Op>(result, logical_wave_size);
+  }
+
+  // The combined states of threads u and u + 512 of `per_thread` rows.
+  static __device__ States reduce_pair(const T *__restrict__ src, size_t stride, u32 length, u32 u) {
+    States low, high;
+#pragma unroll
+    for (int k = 0; k < per_thread; ++k) low.data[k] = high.data[k] = Op::initial();
+    src += u * stride;
     u32 index = u;
 #pragma unroll 1
-    for (; index + half_stride < length; index += threads, src += threads * stride) {
+    for (; index + threads / 2 < length; index += threads, src += threads * stride) {
       const auto x = load_pack<per_thread>(src);
-      const auto y = load_pack<per_thread>(src + half_stride * stride);
+      const auto y = load_pack<per_thread>(src + threads / 2 * stride);
 #pragma unroll
-      for (int k = 0; k < per_thread; ++k) Op::accumulate(state[0][k], x.data[k], index);
+      for (int k = 0; k < per_thread; ++k) Op::accumulate(low.data[k], x.data[k], index);
 #pragma unroll
-      for (int k = 0; k < per_thread; ++k) Op::accumulate(state[1][k], y.data[k], index + half_stride);
+      for (int k = 0; k < per_thread; ++k) Op::accumulate(high.data[k], y.data[k], index + threads / 2);
     }
     if (index < length) {
       const auto x = load_pack<per_thread>(src);
 #pragma unroll
-      for (int k = 0; k < per_thread; ++k) Op::accumulate(state[0][k], x.data[k], index);
+      for (int k = 0; k < per_thread; ++k) Op::accumulate(low.data[k], x.data[k], index);
     }
-#pragma unroll
-    for (int k = 0; k < per_thread; ++k) state[0][k] = Op::combine(state[0][k], state[1][k]);
-    reduce_step<half_stride / 2>(state[0], partials, u, half);
-    reduce_step<half_stride / 4>(state[0], partials, u, half);
-    if (u < final_partials) {
-#pragma unroll
-      for (int k = 0; k < per_thread; ++k) partials.put((half * per_thread + k) * final_partials + u, state[0][k]);
-    }
-    __syncthreads();
-    const u32 row = t / logical_wave_size;
-    if (row >= rows) return state[0][0];
-    return wave_reduce<Op>(tree_reduce<4, 1, Op>(partials, row * final_partials + t % logical_wave_size),
-                           logical_wave_size);
-  }
-
-  // The level of the tree that combines u and u + distance, for as many rows at a time as fit in the partials.
-  template <u32 distance>
-  static __device__ void reduce_step(State (&state)[per_thread], Partials<State> &partials, u32 u, u32 half) {
-    constexpr int max_rows = threads / (2 * distance);
-    constexpr int rows_per_pass = max_rows < per_thread ? max_rows : per_thread;
-#pragma unroll
-    for (int begin = 0; begin < per_thread; begin += rows_per_pass) {
-      if (u >= distance && u < 2 * distance) {
-#pragma unroll
-        for (int k = 0; k < rows_per_pass; ++k)
-          partials.put((k * distance + u - distance) * 2 + half, state[begin + k]);
-      }
-      __syncthreads();
-      if (u < distance) {
-#pragma unroll
-        for (int k = 0; k < rows_per_pass; ++k) {
-          state[begin + k] = Op::combine(state[begin + k], partials.get((k * distance + u) * 2 + half));
-        }
-      }
-      __syncthreads();
-    }
+    high.combine_after(low);
+    return high;
   }
 };
 
