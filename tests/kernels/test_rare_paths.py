@@ -16,6 +16,11 @@ LARGE_GRIDS = {
         *(f"fast_{op}_f32(shape=[517,600])" for op in ("sum", "min", "max", "argmin", "argmax")),
         *("fast_sum_bf16(shape=[517,600])", "fast_max_u8(shape=[517,600])", "fast_argmin_i64(shape=[517,600])"),
     ],
+    "whole cache lines of adjacent rows per block, and a remainder of twelve rows with a block each": [
+        "fast_sum_f32(shape=[4108,1600],layout=transposed)",
+        "fast_max_f16(shape=[4108,1100],layout=transposed)",
+        "fast_argmax_u8(shape=[2060,700],layout=transposed)",
+    ],
     "convolutions with large tiles": [
         "conv1d_f32(shape=[2,5,3000],cout=7,k=[3],padding=1,block=32)",
         "conv2d_f16(shape=[2,5,33,31],cout=9,k=[3,3],padding=1,block=32)",
