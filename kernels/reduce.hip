@@ -16,9 +16,12 @@ template <class Op, class T>
 __device__ inline void accumulate_any_layout(typename Op::State &state, size_t numel, size_t length, size_t num_dims,
                                              const size_t *__restrict__ info, const T *__restrict__ src) {
   const size_t begin = blockIdx.x * length, end = begin + length < numel ? begin + length : numel;
+  // As many iterations for each thread: see accumulate_row.
 #pragma unroll 1
-  for (size_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-    Op::accumulate(state, src[offsets<1>(i, num_dims, info, bool(numel >> 32)).operand[0]], u32(i - begin));
+  for (size_t first = begin; first < end; first += blockDim.x) {
+    const size_t i = first + threadIdx.x;
+    if (i < end)
+      Op::accumulate(state, src[offsets<1>(i, num_dims, info, bool(numel >> 32)).operand[0]], u32(i - begin));
   }
 }
 

@@ -80,33 +80,34 @@ __device__ inline void accumulate_batch(typename Op::State &state, const T *row,
 }
 
 // The state of thread t of `threads` (a power of two) after elements t, t + threads, t + 2 * threads, ... of a row.
+//
+// Control flow is uniform: where some threads are done before others, ptxas (CUDA 13.0) lets them overwrite uniform
+// registers that the others still need, until the block synchronizes.
 template <class Op, class T>
 __device__ inline typename Op::State accumulate_row(const T *__restrict__ row, size_t stride, u32 length, u32 t,
                                                     u32 threads) {
   constexpr int batch = sizeof(T) == 8 ? 4 : 8;
   auto state = Op::initial();
-  if (t >= length) return state;
-  if (length <= threads) {
-    Op::accumulate(state, row[stride * t], t);
-    return state;
-  }
-  u32 remaining = ((length - 1 - t) >> (31 - __builtin_clz(threads))) + 1;
+  u32 rounds = length >> (31 - __builtin_clz(threads));  // in which every thread has an element
   const size_t step = stride * threads;
-  row += stride * t;
+  const T *element = row + stride * t;
 #pragma unroll 1
-  for (; remaining >= batch; remaining -= batch, row += batch * step, t += batch * threads) {
-    accumulate_batch<Op, batch>(state, row, step, t, threads);
+  for (; rounds >= batch; rounds -= batch, element += batch * step, t += batch * threads) {
+    accumulate_batch<Op, batch>(state, element, step, t, threads);
   }
-  if (remaining & batch / 2) {
-    accumulate_batch<Op, batch / 2>(state, row, step, t, threads);
-    row += batch / 2 * step;
+  if (rounds & batch / 2) {
+    accumulate_batch<Op, batch / 2>(state, element, step, t, threads);
+    element += batch / 2 * step;
     t += batch / 2 * threads;
   }
 #pragma unroll 1
-  for (remaining %= batch / 2; remaining > 0; --remaining, row += step, t += threads) {
-    accumulate_batch<Op, 1>(state, row, step, t, threads);
+  for (rounds %= batch / 2; rounds > 0; --rounds, element += step, t += threads) {
+    accumulate_batch<Op, 1>(state, element, step, t, threads);
   }
-  return state;
+  if ((length & (threads - 1)) == 0) return state;
+  auto last = state;
+  Op::accumulate(last, *(t < length ? element : row), t);
+  return t < length ? last : state;
 }
 
 // ---- several rows per block
