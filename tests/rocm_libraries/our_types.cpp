@@ -12,6 +12,6 @@ void simt_barrier(const char *, int) {}
 unsigned long simt_wave(int, unsigned long, unsigned long value, int, const char *, int) { return value; }
 void simt_trap(const char *, const char *, int) { __builtin_trap(); }
 void simt_print(const char *, unsigned long) {}
-int simt_next(void) { return 0; }
+void simt_next(void) {}
 void simt_out_of_bounds(const simt_bounds_check *, unsigned long) { __builtin_trap(); }
 }

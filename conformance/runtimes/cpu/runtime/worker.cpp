@@ -1,6 +1,5 @@
 #include "worker.h"
 
-#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +8,7 @@
 
 #include "faults.h"
 #include "module.h"
+#include "scheduling.h"
 
 extern "C" {
 __attribute__((visibility("default"), tls_model("initial-exec"))) __thread simt_context *simt_self = nullptr;
@@ -28,13 +28,13 @@ std::uint32_t barrier_call_id(const void *sp) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(static_cast<void *const *>(sp)[6])) | 1;
 }
 
+}  // namespace
+
 void fiber_main() {
   Worker::current()->run_kernel();
   const Resume next = Worker::current()->fiber_ended();
   simt_fiber_jump(next.sp, next.result);
 }
-
-}  // namespace
 
 Worker::Worker()
     : simt_context{},
@@ -70,7 +70,7 @@ bool Worker::begin(const Plan &plan) {
   gridDim = plan.grid;
   threads = plan.threads;
   wave_size = plan.wave;
-  switch_at_atomics = plan.switch_at_atomics || plan.watch_atomics;
+  switch_at_atomics = switching_ = plan.switch_at_atomics || plan.watch_atomics;
   interacted_ = false;
   const Module &module = *plan.function->module;
   if (!shared_memory_.lay_out(module.shared_variables(), module.shared_variable_count(), plan.function->shared,
@@ -167,7 +167,7 @@ void Worker::begin_fiber_mode(unsigned finished) {
   returned_after_barrier_ = false;
   for (unsigned w = 0, left = threads; left; ++w) {
     const unsigned lanes = left < wave_size ? left : wave_size;
-    waves_[w] = {low_bits(lanes), 0};
+    waves_[w] = {low_bits(lanes), 0, 0, true};
     left -= lanes;
   }
   for (unsigned t = 0; t < finished; ++t) {
@@ -183,85 +183,25 @@ void Worker::enter_fiber_mode() {
   begin_fiber_mode(current_);
   started_ = current_ + 1;
   threads_[current_].index = threadIdx;
-  threads_[current_].state = Running;
+  threads_[current_].state = Live;
   threads_[current_].barrier = 0;
   threads_[current_].switches = 0;
 }
 
-void Worker::finish(unsigned thread) {
-  threads_[thread].state = Finished;
-  returned_after_barrier_ |= threads_[thread].barrier != 0;
-  waves_[thread >> std::countr_zero(wave_size)].live &= ~(std::uint64_t{1} << (thread & (wave_size - 1)));
-  ++finished_;
-}
+Resume Worker::fiber_ended() { return fiber_mode ? dispatch() : block_ended(); }
 
-void Worker::start_next() {
-  const unsigned position = started_++;
-  const unsigned t = plan_->order ? plan_->order[position] : position;
-  simt_index index{t, 0, 0};
-  if (t >= blockDim.x) {
-    const unsigned row = t / blockDim.x;
-    index = {t - row * blockDim.x, row % blockDim.y, row / blockDim.y};
-  }
-  current_ = t;
-  threadIdx = index;
-  threads_[t].index = index;  // not from threadIdx: a load of what three stores have just written waits for them
-  threads_[t].state = Running;
-  threads_[t].file = nullptr;
-  threads_[t].barrier = 0;
-  threads_[t].switches = 0;
-}
+void Worker::no_memory_for_fiber() { abort_block(incident_here(Incident::NoMemory)); }
 
-bool Worker::next_thread() {
-  finish(current_);
-  if (started_ == threads) return false;
-  start_next();
+// Every live thread waits. False: none is left.
+bool Worker::wake() {
+  if (resolve_waves()) return true;
+  if (finished_ == threads) return false;
+  // All live threads are at a barrier: those that returned need not arrive, but see check_barrier_counts.
+  if (locations_differ_) check_barrier_locations();
+  if (returned_after_barrier_) check_barrier_counts();
+  at_barrier_ = released_ = 0;
+  release_end_ = threads;
   return true;
-}
-
-Resume Worker::fiber_ended() {
-  if (fiber_mode) return dispatch();
-  in_kernel_.store(false, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  return {main_sp_, 0};
-}
-
-// ---- choosing the next thread
-
-Resume Worker::resume(unsigned t) {
-  Thread &thread = threads_[t];
-  current_ = t;
-  threadIdx = thread.index;
-  thread.state = Running;
-  return {thread.sp, thread.result};
-}
-
-Resume Worker::new_fiber() {
-  start_next();
-  void *sp = stacks_.prepare(fibers_++, fiber_main);
-  if (!sp) abort_block(incident_here(Incident::NoMemory));
-  return {sp, 0};
-}
-
-Resume Worker::dispatch() {
-  for (;;) {
-    unsigned t;
-    if (ready_head_ != ready_tail_) return resume(ready_[ready_head_++ % SIMT_MAX_THREADS]);
-    if (released_ < release_end_ && take_released(t)) return resume(t);
-    if (started_ < threads) return new_fiber();
-    if (switched_head_ != switched_tail_) return resume(switched_[switched_head_++ % SIMT_MAX_THREADS]);
-    if (resolve_waves()) continue;
-    if (finished_ == threads) {
-      in_kernel_.store(false, std::memory_order_relaxed);
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      return {main_sp_, 0};
-    }
-    // All live threads are at a barrier: those that returned need not arrive, but see check_barrier_counts.
-    if (locations_differ_) check_barrier_locations();
-    if (returned_after_barrier_) check_barrier_counts();
-    at_barrier_ = released_ = 0;
-    release_end_ = threads;
-  }
 }
 
 // ---- barriers
@@ -284,20 +224,6 @@ Resume Worker::on_barrier(const char *file, int location, void *sp) {
   }
   ++at_barrier_;
   return dispatch();
-}
-
-bool Worker::take_released(unsigned &t) {
-  const std::uint32_t *order = plan_->order;
-  while (released_ < release_end_) {
-    const unsigned position = released_++;
-    t = order ? order[position] : position;
-    if (position + 2 < release_end_) {
-      const Thread &ahead = threads_[order ? order[position + 2] : position + 2];
-      __builtin_prefetch(ahead.sp);
-    }
-    if (threads_[t].state == AtBarrier) return true;
-  }
-  return false;
 }
 
 bool Worker::waits_at_first_location(const Thread &thread) const {
@@ -366,7 +292,12 @@ __attribute__((visibility("hidden"), used)) simt::Resume simt_on_wave(int op, un
   return simt::Worker::current()->on_wave(op, mask, value, source, file, location, sp);
 }
 
-__attribute__((visibility("default"))) int simt_next(void) { return simt::Worker::current()->next_thread(); }
+__attribute__((visibility("default"))) void simt_next(void) {
+  simt::Worker &worker = *simt::Worker::current();
+  if (worker.next_thread()) return;
+  const simt::Resume next = worker.fiber_ended();
+  simt_fiber_jump(next.sp, next.result);  // no return: the processor would expect those of other fibers
+}
 
 __attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) {
   simt::Worker &worker = trapped("an index is out of bounds of its array", check->file, static_cast<int>(check->line));

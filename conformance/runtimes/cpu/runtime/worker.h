@@ -13,6 +13,9 @@
 #include "shared.h"
 #include "simt/abi.h"
 
+// Inlined in spite of the level that the runtime is compiled with.
+#define SIMT_HOT __attribute__((always_inline)) inline
+
 namespace simt {
 
 class Module;
@@ -72,14 +75,14 @@ class Worker : public simt_context {
   Area area_of(const void *address) const;
 
   // The scheduler. `sp` is the saved frame of the thread that has to wait.
-  Resume on_barrier(const char *file, int location, void *sp);
+  SIMT_HOT Resume on_barrier(const char *file, int location, void *sp);
   Resume on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int location, void *sp);
-  bool next_thread();    // the current thread has returned
-  Resume fiber_ended();  // no thread was left to start on the current fiber
+  SIMT_HOT bool next_thread();  // the current thread has returned
+  Resume fiber_ended();         // no thread was left to start on the current fiber
   void run_kernel() { plan_->kernel->run(plan_->args); }
 
  private:
-  enum State : unsigned char { Running, AtBarrier, InWave, Ready, Switched, Finished };
+  enum State : unsigned char { Live, AtBarrier, Finished };
   struct alignas(64) Thread {
     void *sp;
     const char *file;
@@ -93,8 +96,13 @@ class Worker : public simt_context {
     unsigned char switches;  // how often it let others go first
   };
   static_assert(sizeof(Thread) == 64);
+  // Of a thread in a block. Threads that retry a compare-and-swap on one word would switch once for each of the others:
+  // a few times show as much.
+  static constexpr unsigned char most_switches = 4;
   struct Wave {
     std::uint64_t live, waiting;
+    unsigned first;  // thread that waits, to which `alike` compares
+    bool alike;      // all that wait do so in the same call, with the same mask
   };
 
   Resume on_switch(void *sp);
@@ -103,12 +111,16 @@ class Worker : public simt_context {
   }
   void enter_fiber_mode();
   void begin_fiber_mode(unsigned finished);
-  void start_next();
-  void finish(unsigned thread);
-  Resume dispatch();
-  Resume resume(unsigned thread);
-  Resume new_fiber();
-  bool take_released(unsigned &thread);
+  SIMT_HOT void start_next();
+  SIMT_HOT void finish(unsigned thread);
+  SIMT_HOT Resume dispatch();
+  SIMT_HOT Resume block_ended();
+  bool wake();
+  [[noreturn]] void no_memory_for_fiber();
+  SIMT_HOT unsigned next_of(const std::uint16_t *ring, unsigned &head, unsigned tail);
+  SIMT_HOT Resume resume(unsigned thread);
+  SIMT_HOT Resume new_fiber();
+  SIMT_HOT bool take_released(unsigned &thread);
   bool waits_at_first_location(const Thread &thread) const;
   void check_barrier_locations();
   void check_barrier_counts();
@@ -118,6 +130,7 @@ class Worker : public simt_context {
   [[noreturn]] void missing_lanes(unsigned wave, std::uint64_t group);
   [[noreturn]] void absent_lanes(unsigned wave, std::uint64_t group);
   void complete_wave(unsigned wave, std::uint64_t group);
+  bool is_complete(unsigned wave, std::uint64_t need) const;
   void queue_lanes(unsigned wave, std::uint64_t group);
   void poison_shared();
   char *static_shared();
@@ -138,6 +151,7 @@ class Worker : public simt_context {
   unsigned released_ = 0, release_end_ = 0;  // positions still to be resumed after a barrier
   bool locations_differ_ = false;
   bool interacted_ = false;              // in this launch
+  bool switching_ = false;               // switch_at_atomics of threads that have not switched most_switches times
   bool returned_after_barrier_ = false;  // a thread that had passed a barrier has returned
   SourceLocation barrier_location_;      // of the first thread that waits
   std::uint32_t barrier_call_ = 0;       // likewise

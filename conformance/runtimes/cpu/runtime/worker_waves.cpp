@@ -1,7 +1,7 @@
 // Collectives: lanes of a wave converge, exchange values, and go on.
 #include <bit>
 
-#include "worker.h"
+#include "scheduling.h"
 
 namespace simt {
 
@@ -12,7 +12,7 @@ Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int sour
   if (op == SIMT_SWITCH) return on_switch(sp);
   if (op & SIMT_NAMED && wave_size < SIMT_MAX_WAVE) mask &= (std::uint64_t{1} << wave_size) - 1;
   const unsigned shift = static_cast<unsigned>(std::countr_zero(wave_size));
-  const unsigned w = current_ >> shift, lane = current_ & (wave_size - 1), base = w << shift;
+  const unsigned w = current_ >> shift, lane = current_ & (wave_size - 1);
   Thread &me = threads_[current_];
   me.sp = sp;
   me.file = file;
@@ -30,37 +30,43 @@ Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int sour
     abort_block(i);
   }
   Wave &wave = waves_[w];
+  if (wave.waiting) {
+    const Thread &first = threads_[wave.first];
+    wave.alike &= first.location == location && first.op == op && first.mask == mask && first.file == file;
+  } else {
+    wave.first = current_;
+    wave.alike = true;
+  }
   wave.waiting |= bit;
   const std::uint64_t need = mask & wave.live;
-  if ((wave.waiting & need) == need) {
-    bool complete = true;
-    for (std::uint64_t m = need & ~bit; m && complete; m &= m - 1) {
-      const Thread &other = threads_[base + static_cast<unsigned>(std::countr_zero(m))];
-      complete = other.location == location && other.op == op && other.file == file && (other.mask & wave.live) == need;
-    }
-    if (complete) {
-      complete_wave(w, need);
-      queue_lanes(w, need);
-      return dispatch();
-    }
+  if ((wave.waiting & need) == need && (wave.alike || is_complete(w, need))) {
+    complete_wave(w, need);
+    queue_lanes(w, need);
   }
-  me.state = InWave;
   return dispatch();
 }
 
-// Threads that retry a compare-and-swap on one word would switch once for each of the others: a few times show as much.
+// Whether the lanes in `need`, which all wait, do so in the call of the current thread.
+bool Worker::is_complete(unsigned w, std::uint64_t need) const {
+  const Thread *lanes = threads_.get() + w * wave_size, &me = threads_[current_];
+  for (std::uint64_t m = need; m; m &= m - 1) {
+    const Thread &other = lanes[std::countr_zero(m)];
+    if (other.location != me.location || other.op != me.op || other.file != me.file ||
+        (other.mask & waves_[w].live) != need)
+      return false;
+  }
+  return true;
+}
+
 Resume Worker::on_switch(void *sp) {
-  constexpr unsigned char most_switches = 4;  // of a thread in a block
+  Thread &thread = threads_[current_];
   if (plan_->watch_atomics) {
-    switch_at_atomics = 0;
+    switch_at_atomics = switching_ = false;
     return {sp, 0};
   }
-  Thread &thread = threads_[current_];
-  if (thread.switches == most_switches) return {sp, 0};
   ++thread.switches;
   thread.sp = sp;
   thread.result = 0;
-  thread.state = Switched;
   switched_[switched_tail_++ % SIMT_MAX_THREADS] = static_cast<std::uint16_t>(current_);
   return dispatch();
 }
@@ -111,7 +117,6 @@ void Worker::complete_wave(unsigned w, std::uint64_t group) {
 void Worker::queue_lanes(unsigned w, std::uint64_t group) {
   const unsigned base = w * wave_size;
   const auto push = [this, base](unsigned lane) {
-    threads_[base + lane].state = Ready;
     ready_[ready_tail_++ % SIMT_MAX_THREADS] = static_cast<std::uint16_t>(base + lane);
   };
   if (!plan_->lane_order) {

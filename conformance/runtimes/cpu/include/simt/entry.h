@@ -116,7 +116,7 @@ struct entry<Kernel> {
       asm volatile("" : : "m"(c->threadIdx));
       Kernel(args...);
       if (__builtin_expect(c->fiber_mode, 0)) {
-        if (!simt_next()) return;
+        simt_next();
         continue;
       }
       if (__builtin_expect(++x == nx, 0)) {
