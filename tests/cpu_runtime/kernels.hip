@@ -120,6 +120,12 @@ GLOBAL sums_by_addition(unsigned *out) {
   if (threadIdx.x == 0) out[1] = shared;
 }
 
+GLOBAL counts_in_a_local_array(const unsigned *in, unsigned *out) {
+  unsigned counts[4] = {};
+  for (unsigned i = 0; i < 16; ++i) counts[in[i] % 4] += 1;
+  out[threadIdx.x] = counts[threadIdx.x % 4];
+}
+
 // Reads through info where it is null, but uses what it reads only where it is not.
 GLOBAL reads_null_info(const unsigned long *info, unsigned *out) {
   bool contiguous = info == nullptr && info[0] == 1;

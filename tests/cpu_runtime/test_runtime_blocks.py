@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.cpu_runtime.machine import Machine, Remote
 
@@ -122,10 +123,19 @@ def test_other_orders_matter_where_threads_interact(machine: Remote, kind: str) 
     assert machine.do(_order_matters)
 
 
-def test_other_orders_do_not_matter_where_no_thread_has_to_do_with_another(machine: Remote) -> None:
+@pytest.mark.parametrize(
+    ("kernel", "arguments"),
+    [
+        ("indices", [np.zeros(4096, np.uint32)]),
+        ("counts_in_a_local_array", [np.arange(16, dtype=np.uint32), OUT]),
+    ],
+)
+def test_other_orders_do_not_matter_where_no_thread_has_to_do_with_another(
+    machine: Remote, kernel: str, arguments: list[NDArray[np.uint32]]
+) -> None:
     for order in ORDERS:
         machine.set(order=order)
-        machine.good("indices", [np.zeros(4096, np.uint32)], (2,), (32,))
+        machine.good(kernel, arguments, (2,), (32,))
         assert machine.do(_order_matters) == (order != "reverse")
 
 

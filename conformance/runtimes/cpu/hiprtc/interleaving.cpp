@@ -23,7 +23,7 @@ Lines lines_of(std::string_view text) {
 
 bool starts_with(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 
-// "load" or "store" where `line` is that instruction and a plain one, "alloca", or nothing.
+// "load" or "store" where `line` is that instruction and a plain one, "alloca", "getelementptr", or nothing.
 std::string_view operation_of(std::string_view line) {
   std::string_view rest = line.substr(0, 2) == "  " ? line.substr(2) : std::string_view();
   if (starts_with(rest, "%")) {
@@ -31,12 +31,13 @@ std::string_view operation_of(std::string_view line) {
     rest = equals == rest.npos ? std::string_view() : rest.substr(equals + 3);
   }
   const std::string_view name = rest.substr(0, rest.find(' '));
-  if (name != "load" && name != "store" && name != "alloca") return {};
+  if (name != "load" && name != "store" && name != "alloca" && name != "getelementptr") return {};
   const std::string_view after = rest.substr(name.size());
   return starts_with(after, " atomic") || starts_with(after, " volatile") ? std::string_view() : name;
 }
 
-// The register or global variable that holds the address of a load or store; empty for an expression.
+// The register or global variable that holds the address of a load or store, or from which getelementptr computes one;
+// empty for an expression.
 std::string_view address_in(std::string_view line) {
   constexpr std::string_view before = ", ptr ";
   const size_t at = line.rfind(before);
@@ -46,13 +47,15 @@ std::string_view address_in(std::string_view line) {
   return starts_with(name, "%") || starts_with(name, "@") ? name : std::string_view();
 }
 
-// What lines [first, last), a function, read and do not own.
+// What lines [first, last), a function, read and do not own: no other thread reads this one's local variables.
 std::set<std::string_view> addresses_read(const Lines &lines, size_t first, size_t last) {
-  std::set<std::string_view> read;
-  for (size_t i = first; i < last; ++i)
-    if (operation_of(lines[i]) == "load") read.insert(address_in(lines[i]));
-  for (size_t i = first; i < last; ++i)
-    if (operation_of(lines[i]) == "alloca") read.erase(lines[i].substr(2, lines[i].find(" = ") - 2));
+  std::set<std::string_view> read, own;
+  for (size_t i = first; i < last; ++i) {
+    const std::string_view operation = operation_of(lines[i]), address = address_in(lines[i]);
+    if (operation == "load" && own.count(address) == 0) read.insert(address);
+    if (operation == "alloca" || (operation == "getelementptr" && own.count(address) != 0))
+      own.insert(lines[i].substr(2, lines[i].find(" = ") - 2));
+  }
   read.erase(std::string_view());
   return read;
 }
