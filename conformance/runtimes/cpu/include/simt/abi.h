@@ -138,7 +138,8 @@ void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) __a
 // abort them while it holds its locks.
 void simt_print(const char *text, unsigned long bytes);
 
-// For simt::entry only: the current thread has returned; makes the next thread current. Does not return if there is none.
+// For simt::entry only: the current thread has returned; makes the next thread current, or does not return if there is
+// none.
 void simt_next(void);
 
 // Defined by the module.
