@@ -27,12 +27,12 @@ SHIPPED_KERNELS = "the shipped kernels"
 SHIPPED_TRACES = "the shipped traces"
 """What records call the data of an installation, whose folders mean nothing to a reader."""
 
-_DATA = PACKAGE / "_data"
+DATA = PACKAGE / "_data"
 
 
 def installed() -> bool:
     """Whether this is an installation from a wheel, which has its data inside the package and is not written to."""
-    return _DATA.is_dir()
+    return DATA.is_dir()
 
 
 def source_tree() -> Path | None:
@@ -128,5 +128,5 @@ def own_module(name: str) -> list[str]:
 
 
 def _shipped(name: str) -> Path:
-    inside = _DATA / name
+    inside = DATA / name
     return inside if installed() else ROOT / name

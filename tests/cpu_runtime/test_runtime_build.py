@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,27 @@ def test_a_changed_source_is_built_again(compiler: Path, tmp_path: Path, monkeyp
     second = building.build()
     (source / "one.cpp").write_text("int two;")
     assert len({first, second, building.build()}) == 3
+
+
+@pytest.mark.parametrize("damage", [None, "cut off"])
+def test_the_libraries_of_a_wheel_are_copied_where_they_are_whole(
+    compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str | None
+) -> None:
+    monkeypatch.setattr(building, "SHIPPED", tmp_path)
+    plan = building.host_plan()
+    shipped = tmp_path / plan.digest
+    shipped.mkdir()
+    for name in plan.sources:
+        (shipped / name).write_text("shipped")
+    (shipped / building.MANIFEST).write_text(building.manifest(shipped, plan.sources))
+    if damage:
+        (shipped / "libhiprtc.so").write_text(damage)
+    folder = building.build()
+    made = {name: (folder / name).read_text() for name in plan.sources}
+    assert made == dict.fromkeys(plan.sources, "built" if damage else "shipped")
+    assert bool(compiler.read_text()) == bool(damage)
+    other = building.build(replace(plan, options=("-DOTHER",)))
+    assert (other / "libhiprtc.so").read_text() == "built", "of other sources"
 
 
 def test_processes_that_need_the_same_build_wait_for_one(compiler: Path) -> None:

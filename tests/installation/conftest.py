@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
+import os
+import shlex
 import subprocess
 import sys
 import venv
@@ -12,16 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from conformance.files import cache_folder
+from conformance.toolchains.host import ENVIRONMENT, find_toolchain
 from tests.installation.environment import ROOT, Installation
 
 
-def built(folder: Path, target: str, out: Path) -> Path:
-    """The distribution of ``folder`` that is built into ``out``."""
+def built(folder: Path, target: str, out: Path, **variables: str) -> Path:
+    """The distribution of ``folder`` that is built into ``out``, with ``variables`` in the environment."""
     if importlib.util.find_spec("hatchling") is None:
         pytest.skip("building a wheel needs hatchling: pip install -e '.[dev]'")
     command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(out)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    environment = {**os.environ, **variables}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (found,) = out.iterdir()
     return found
@@ -38,12 +40,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def wheel_with_runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """By the compiler of this machine: zig would take two minutes."""
+    compiler = shlex.join(find_toolchain(links_standard_library=True).compiler)
+    variables = {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true", ENVIRONMENT: compiler}
+    return built(ROOT, "wheel", tmp_path_factory.mktemp("wheel"), **variables)
+
+
+@pytest.fixture(scope="session")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(ROOT / "reference" / "traces", "wheel", tmp_path_factory.mktemp("traces"))
 
 
 @pytest.fixture(scope="session")
-def shared_installation(wheel: Path, traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+def shared_installation(
+    wheel_with_runtime: Path, traces: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Installation:
     if importlib.util.find_spec("pip") is None:
         pytest.skip("installing a wheel needs pip in the environment of the tests")
     made = Installation(tmp_path_factory.mktemp("environment"), tmp_path_factory.mktemp("home"))
@@ -52,10 +64,10 @@ def shared_installation(wheel: Path, traces: Path, tmp_path_factory: pytest.Temp
     places = [place for place in sys.path if place.endswith("-packages")]
     (made.packages / "dependencies.pth").write_text("\n".join(places) + "\n")
     words = ["--python", made.environment / "bin/python", "install", "--no-deps", "--no-index", "--ignore-installed"]
-    done = made.says(made.home, sys.executable, "-m", "pip", "--disable-pip-version-check", *words, wheel, traces)
+    done = made.says(
+        made.home, sys.executable, "-m", "pip", "--disable-pip-version-check", *words, wheel_with_runtime, traces
+    )
     assert done.returncode == 0, done.stderr
-    if (cache_folder() / "runtime").is_dir():  # built once for all tests, as its key is its content
-        shutil.copytree(cache_folder() / "runtime", made.cache / "runtime", symlinks=True)
     return made
 
 

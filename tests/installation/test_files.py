@@ -19,7 +19,7 @@ def wheel_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """As if this were an installation whose data is in the folder."""
     folder = tmp_path / "_data"
     folder.mkdir()
-    monkeypatch.setattr(files, "_DATA", folder)
+    monkeypatch.setattr(files, "DATA", folder)
     return folder
 
 

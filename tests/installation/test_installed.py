@@ -50,6 +50,9 @@ def test_run_and_report(installation: Installation, tmp_path: Path) -> None:
     assert str(installation.environment) not in run.stdout + (tmp_path / "record.json").read_text()
     assert [path.name for path in (installation.home / ".cache").iterdir()] == ["candle-parity"]
     assert (installation.cache / "objects").is_dir()
+    (shipped,) = installation.packages.glob("conformance/_data/runtime/*/libhiprtc.so")
+    (used,) = installation.cache.glob("runtime/*/libhiprtc.so")
+    assert used.read_bytes() == shipped.read_bytes()
     report = installation.says(tmp_path, "candle-parity", "report", "record.json", "--md", "r.md", "--html", "r.html")
     assert (report.returncode, without_progress(report.stderr)) == (0, "")
     assert "not executed on an AMD GPU" in (tmp_path / "r.md").read_text()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance.release import VERSION
+from conformance.runtimes.cpu.build import MANIFEST, host_plan
 from tests.installation.environment import ROOT
 
 FOLDERS = {
@@ -63,6 +64,14 @@ def test_nothing_else_is_in_it(names: list[str]) -> None:
 
 def test_it_is_small(wheel: Path) -> None:
     assert wheel.stat().st_size < 2_000_000
+
+
+def test_one_for_x86_64_has_the_cpu_runtime_too(wheel_with_runtime: Path, names: list[str]) -> None:
+    assert wheel_with_runtime.name.endswith("-py3-none-linux_x86_64.whl")
+    with zipfile.ZipFile(wheel_with_runtime) as archive:
+        more = set(archive.namelist()) - set(names)
+    folder = f"conformance/_data/runtime/{host_plan().digest}"
+    assert more == {f"{folder}/{name}" for name in (MANIFEST, "libamdhip64.so", "libhiprtc.so")}
 
 
 def test_the_recorded_answers_are_a_wheel_of_their_own(traces: Path) -> None:

@@ -1,7 +1,8 @@
 """Building libamdhip64.so and libhiprtc.so of a runtime of ours, once per content of their sources.
 
 A build is a folder with both libraries, headers that forward to ours in ``include``, and a manifest of their digests,
-checked before they are opened: a library that was cut off would end this process with SIGBUS.
+checked before they are opened: a library that was cut off would end this process with SIGBUS. A wheel for x86-64 has
+the libraries of the cpu runtime inside (ci/build_hook.py), which are copied instead of compiled.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 from conformance.cache import locked
-from conformance.files import cache_folder
+from conformance.files import DATA, cache_folder
 from conformance.notices import warn
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.processes.supervisor import MARK, has_room
@@ -41,10 +42,12 @@ _OF_CLANG = ("-O1", "-mllvm", "-inline-threshold=25")
 
 _TARGET = {"zig": "-march=x86_64_v2"}  # zig's own spelling
 _ANY_TARGET = "-march=x86-64-v2"
+SHIPPED = DATA / "runtime"
+"""Builds inside a wheel, without their headers, by the digest of their plan."""
 _LOG_LINES = 12
 _LOG = 64 << 10
 _SCRATCH = "building-"
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
 _SECONDS = 900.0
 """For one run of the compiler; zig builds its C++ library first, about a minute."""
 
@@ -75,6 +78,13 @@ class Plan:
         """The ``.cpp`` files of ``library``."""
         places = self.sources[library]
         return sorted(file for place in places for file in ([place] if place.is_file() else place.glob("*.cpp")))
+
+    @property
+    def digest(self) -> str:
+        """Of all that the libraries are made from, the compiler apart."""
+        inputs = [place for places in self.sources.values() for place in places]
+        words = (*FLAGS, *_OF_CLANG, _ANY_TARGET, self.runtime, *self.options)
+        return hashlib.sha256("\0".join((*words, content_hash(*inputs, *self.headers))).encode()).hexdigest()[:24]
 
 
 def content_hash(*places: Path) -> str:
@@ -127,10 +137,8 @@ def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Pat
     """
     plan = plan or host_plan()
     toolchain = find_toolchain(links_standard_library=True)
-    inputs = [place for places in plan.sources.values() for place in places]
-    words = (*FLAGS, *_OF_CLANG, _ANY_TARGET, plan.runtime, *plan.options)
     forwards = (f"{path} {text}" for path, text in plan.forwards.items())
-    parts = (_MANIFEST, toolchain.identity, *words, *forwards, content_hash(*inputs, *plan.headers))
+    parts = (MANIFEST, toolchain.identity, *forwards, plan.digest)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     home = cache_folder() / "runtime"
     if _is_whole(home / key):
@@ -178,14 +186,14 @@ def _damage(folder: Path) -> str | None:
     if not os.path.lexists(folder):
         return None
     try:
-        digests = json.loads((folder / _MANIFEST).read_text())
+        digests = json.loads((folder / MANIFEST).read_text())
         for name in {**LIBRARIES, **digests}:
             if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digests[name]:
                 return f"{name} is not what was written"
     except OSError as error:
         return f"{Path(error.filename or folder).name}: {error.strerror}"
     except (ValueError, KeyError, TypeError):
-        return f"{_MANIFEST} cannot be read"
+        return f"{MANIFEST} cannot be read"
     return ""
 
 
@@ -215,16 +223,29 @@ def _build_in(home: Path, key: str, plan: Plan, toolchain: Toolchain) -> Path:
 def _compile(plan: Plan, toolchain: Toolchain, folder: Path) -> None:
     """Build every library of ``plan`` into ``folder``, with the manifest."""
     folder.mkdir(mode=0o755)
+    shipped = SHIPPED / plan.digest
+    if _damage(shipped) == "":
+        for name in plan.sources:
+            shutil.copyfile(shipped / name, folder / name)
+    else:
+        _compile_libraries(plan, toolchain, folder)
+    write_headers(plan.forwards, folder / "include")
+    text = manifest(folder, (*plan.sources, *(f"include/{path}" for path in plan.forwards)))
+    (folder / MANIFEST).write_text(text)
+
+
+def manifest(folder: Path, names: Iterable[str]) -> str:
+    """The digests of the files ``names`` of ``folder``."""
+    return json.dumps({name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names})
+
+
+def _compile_libraries(plan: Plan, toolchain: Toolchain, folder: Path) -> None:
     with Supervisor() as supervisor, ThreadPoolExecutor() as pool:
         try:
             list(pool.map(lambda name: _library(plan, toolchain, folder, name, supervisor), plan.sources))
         except BaseException:
             supervisor.close()  # the other threads wait for their compilers
             raise
-    write_headers(plan.forwards, folder / "include")
-    written = (*plan.sources, *(f"include/{path}" for path in plan.forwards))
-    digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in written}
-    (folder / _MANIFEST).write_text(json.dumps(digests))
 
 
 def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str, supervisor: Supervisor) -> None:
@@ -236,7 +257,7 @@ def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str, supervis
     words = [*FLAGS, *level, target, *plan.words, *plan.options]
     compiling = [*toolchain.compiler, *words, "-c", str(unit), "-o", str(code)]
     _run(plan.runtime, compiling, folder, supervisor)
-    words = ["-shared", f"-Wl,-soname,{name}", "-o", str(folder / name), str(code), "-lpthread", "-ldl"]
+    words = ["-shared", "-Wl,-S", f"-Wl,-soname,{name}", "-o", str(folder / name), str(code), "-lpthread", "-ldl"]
     _run(plan.runtime, [*toolchain.compiler, *words], folder, supervisor)
     unit.unlink()
     code.unlink()
