@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from conformance.engine.ipc import Arena
 from conformance.runtimes.hip.device import Device, Prepared
 
+if TYPE_CHECKING:
+    from conformance.runtimes.cpu.control import WatchedCalls
+
 _STEPS = ("hipMemcpy", "hipModuleLaunchKernel", "hipDeviceSynchronize", "hipMemcpy")
 """What ``hipcpuLaunchOnce`` was about when it had done so much."""
-
-
-class LaunchesOnce(Protocol):
-    """What a runtime on the host can do in addition to a ``Runtime``."""
-
-    def launch_once(
-        self, function: int, shape: Sequence[int], params: Any, device: Sequence[int], host: Sequence[int], sizes: Any
-    ) -> Callable[[int], tuple[int, int]]:
-        """What copies buffers of ``sizes`` from addresses of the ``host`` to those of the ``device``, launches, waits,
-        and copies them to so many bytes behind where they came from: the HIP result, and how many of the four steps
-        were done."""
 
 
 def filled(slots: Sequence[Any], bases: Sequence[int]) -> list[Any]:
@@ -64,7 +56,7 @@ class GuardedLaunch:
         self._prepared = Prepared(device, self._function, self._message["shape"], slots, self._message["what"])
         host = [self._arena.address(offset, size) for offset, size in buffers]
         sizes = [size for _, size in buffers]
-        runtime, function = cast("LaunchesOnce", device.runtime), int(self._function.handle)
+        runtime, function = cast("WatchedCalls", device.runtime), int(self._function.handle)
         return runtime.launch_once(function, self._prepared.shape, self._prepared.params, bases, host, sizes)
 
     def give_back(self) -> None:

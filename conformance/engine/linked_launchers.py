@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 
 from conformance.engine.compiler import Compiler
 from conformance.engine.library import Found, Loader, LostLoading, TreeLoader, not_compiled
@@ -14,7 +14,7 @@ from conformance.port.code_objects import embedded
 from conformance.port.compiling.cache import Made
 from conformance.port.definitions.scan import Definition
 from conformance.port.definitions.source_text import ScanError
-from conformance.port.launchers import difference, explained, launchers_in, mangled_in, may_define, spells, stem
+from conformance.port.launchers import difference, explained, full_text, host_functions, launchers_in, spells, stem
 from conformance.port.sources import SourceError
 from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.errors import NOT_SUPPORTED, CompileError, HipError, first_error
@@ -27,7 +27,6 @@ class Launchers(TreeLoader):
     def __init__(self, tree: Tree, compiler: Compiler, loader: Callable[[], Loader]) -> None:
         super().__init__(tree, compiler, loader)
         self._refused: set[str] = set()
-        self._candidates: dict[str, list[str]] = {}
         self._defined: dict[str, dict[str, Definition]] = {}
         self._unread: dict[str, str] = {}
         self._made: dict[str, Made] = {}
@@ -74,18 +73,20 @@ class Launchers(TreeLoader):
                 return Found(None, "compile_error", label, why)
         for label in self._spelling(name):
             source, options = self._sources[label], self._compiler.options
-            if (one := mangled_in(source, options).get(name)) and label not in self._unread:
+            if (one := host_functions(source, options, extern_c=False).get(name)) and label not in self._unread:
                 place = f"{source.label_of(str(one.file))}:{one.line}"
                 return Found(None, "missing", None, f'{place} defines it without extern "C": its symbol is mangled')
         return Found(None, "missing", None, None)
 
     def _spelling(self, name: str) -> list[str]:
         """The sources that may define launcher ``name``, and others that begin as it does."""
-        if stem(name) not in self._candidates:
-            self._candidates[stem(name)] = [
-                label for label, source in self._sources.items() if may_define(source, [name], self._compiler.options)
-            ]
-        return self._candidates[stem(name)]
+        beginning = stem(name).encode()
+        return [label for label, text in self._texts.items() if beginning in text]
+
+    @cached_property
+    def _texts(self) -> dict[str, bytes]:
+        """The text of each source with its headers, by label."""
+        return {label: full_text(source, self._compiler.options) for label, source in self._sources.items()}
 
     def _definitions(self, label: str) -> dict[str, Definition]:
         if label not in self._defined:

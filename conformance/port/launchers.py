@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 from conformance.dtypes import dtype
@@ -28,33 +29,38 @@ def stem(name: str) -> str:
     return "_".join(name.split("_")[:2])
 
 
-def may_define(source: KernelSource, names: Iterable[str], options: BuildOptions) -> bool:
-    """Whether ``source`` or a header that it includes spells the beginning of one of ``names``.
+def full_text(source: KernelSource, options: BuildOptions) -> bytes:
+    """The file ``source`` and the headers that it includes; nothing of a code object.
 
-    Of one whose headers no compiler can read, the file itself decides: what is wrong is reported where it is compiled.
+    Of one whose headers no compiler can read, the file itself: what is wrong is reported where it is compiled.
     """
-    stems = [stem(name).encode() for name in dict.fromkeys(names)]
-    if source.is_code_object or not stems:
-        return False
+    if source.is_code_object:
+        return b""
     places = (source.path.parent, *options.include_dirs, source.root)
     try:
         files = {source.path, *reached([source.path], places).files}
-    except ScanError:
+    except (OSError, ScanError):
         files = {source.path}
-    except OSError:
-        return False
-    try:
-        return any(any(one in read_bytes(file, _MOST) for one in stems) for file in files if file.is_file())
-    except OSError:
-        return False
+    return b"\n".join(map(_read, files))
+
+
+def may_define(source: KernelSource, names: Collection[str], options: BuildOptions) -> bool:
+    """Whether ``source`` or a header that it includes spells the beginning of one of ``names``."""
+    text = full_text(source, options) if names else b""
+    return any(one.encode() in text for one in {stem(name) for name in names})
 
 
 def words(source: KernelSource) -> frozenset[str]:
-    """The words of the file ``source``, comments included; none where it cannot be read."""
+    """The words of the file ``source``, comments included."""
+    return frozenset(re.findall(r"\w+", _read(source.path).decode(errors="replace"), re.ASCII))
+
+
+def _read(file: Path) -> bytes:
+    """Its bytes; none where it cannot be read."""
     try:
-        return frozenset(re.findall(r"\w+", read_bytes(source.path, _MOST).decode(errors="replace"), re.ASCII))
+        return read_bytes(file, _MOST)
     except OSError:
-        return frozenset()
+        return b""
 
 
 def spells(source: KernelSource, name: str) -> bool:
@@ -67,18 +73,10 @@ def launchers_in(source: KernelSource, options: BuildOptions) -> dict[str, Defin
     return {one.name: one for one in scan_source(source, options).functions if one.extern_c}
 
 
-def mangled_in(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:
-    """Its other host functions, whose symbols are mangled; empty where the source cannot be read so."""
+def host_functions(source: KernelSource, options: BuildOptions, *, extern_c: bool) -> dict[str, Definition]:
+    """Those with C linkage, or the others, whose symbols are mangled; empty where the source cannot be read so."""
     try:
-        return {one.name: one for one in scan_source(source, options).functions if not one.extern_c}
-    except ScanError:
-        return {}
-
-
-def known_launchers(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:
-    """``launchers_in``, empty where the source cannot be read so."""
-    try:
-        return launchers_in(source, options)
+        return {one.name: one for one in scan_source(source, options).functions if one.extern_c == extern_c}
     except ScanError:
         return {}
 
@@ -145,7 +143,7 @@ def explained(why: str, source: KernelSource, others: Iterable[KernelSource], op
         rule = "without -fgpu-rdc a kernel calls what its source includes"
         return Unlinked(f"{why} ({name} is in {spelling[0].label}: {rule})" if spelling else why)
     defining = [
-        other for other in spelling if name in mangled_in(other, options) or name in known_launchers(other, options)
+        other for other in spelling for c in (False, True) if name in host_functions(other, options, extern_c=c)
     ]
     if not defining:
         return Unlinked(f"{why} ({name} is defined in no source)")

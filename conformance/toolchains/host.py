@@ -8,7 +8,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from conformance.toolchains.search import first_line, on_path, output_of, zig
 
@@ -76,20 +76,16 @@ def _named(words: tuple[str, ...]) -> Toolchain:
     return Toolchain(kind, words, linker, identity)
 
 
-def _clangs() -> Iterator[Toolchain]:
-    yield from _installed("clang++", "clang", OLDEST_CLANG)
-
-
-def _gccs() -> Iterator[Toolchain]:
-    yield from _installed("g++", "gcc", OLDEST_GCC)
-
-
 def _installed(name: str, kind: str, oldest: int) -> Iterator[Toolchain]:
     for path in on_path(name, oldest):
         identity = _version((path,))
         if identity and _major(identity) >= oldest:
             linker = () if shutil.which("ld.lld") or shutil.which("ld") else zig("ld.lld")
             yield Toolchain(kind, (path,), linker, identity)
+
+
+_clangs = partial(_installed, "clang++", "clang", OLDEST_CLANG)
+_gccs = partial(_installed, "g++", "gcc", OLDEST_GCC)
 
 
 def _zig() -> Iterator[Toolchain]:

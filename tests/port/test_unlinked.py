@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.port.launchers import Unlinked, explained, plain_name
+from conformance.port import launchers
+from conformance.port.launchers import Unlinked, explained, may_define, plain_name
 from conformance.port.options import NO_OPTIONS
 from conformance.port.sources import KernelSource, SourceError, find_sources
+from conformance.reading import read_bytes
 
 HOST = "undefined symbol: _Z6helperPvP12ihipStream_t"
 DEVICE = "lld: error: undefined hidden symbol: twice(float)"
@@ -85,3 +87,23 @@ def test_a_library_that_is_built_already_is_named_with_what_to_give(tmp_path: Pa
     for path in (tmp_path, file):
         with pytest.raises(SourceError, match=rf"; {file.name} is built already: give its sources, or its code"):
             find_sources(path)
+
+
+def test_what_a_source_may_define_is_found_in_one_reading_of_each_file(
+    sources: list[KernelSource], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, has = sources
+    files: list[str] = []
+
+    def reading(path: Path, most: int) -> bytes:
+        files.append(path.name)
+        return read_bytes(path, most)
+
+    monkeypatch.setattr(launchers, "read_bytes", reading)
+    assert not may_define(calls, [f"launch_{number}" for number in range(9)], NO_OPTIONS)
+    assert sorted(files) == ["calls.hip", "own.h"]
+    assert may_define(calls, ["launch_one", "twice"], NO_OPTIONS), "its header has the word"
+    (calls.path.parent / "own.h").unlink()
+    assert not may_define(calls, ["twice"], NO_OPTIONS)
+    assert may_define(has, ["twice"], NO_OPTIONS)
+    assert not may_define(has, [], NO_OPTIONS)

@@ -10,7 +10,7 @@ from conformance.port.check.near_names import intended_names, nearest, other_dty
 from conformance.port.declared.names import Names
 from conformance.port.definitions.scan import Definition, in_parallel, scan_source
 from conformance.port.definitions.source_text import ScanError
-from conformance.port.launchers import difference, known_launchers, mangled_in, may_define, stem
+from conformance.port.launchers import difference, host_functions, may_define, stem
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.signature import differences, written
 from conformance.port.sources import KernelSource
@@ -147,7 +147,7 @@ def check_launchers(
     for source in sources:
         if not may_define(source, wanted, options):
             continue
-        for definition in known_launchers(source, options).values():
+        for definition in host_functions(source, options, extern_c=True).values():
             place = f"{source.label_of(str(definition.file))}:{definition.line}"
             name = names.candle(definition.name)
             if name is None or name not in launchers:
@@ -164,7 +164,7 @@ def check_launchers(
     mangled: dict[str, str] = {}
     for source in sources:
         if missing and may_define(source, [names.port(name) for name in missing], options):
-            for one in mangled_in(source, options).values():
+            for one in host_functions(source, options, extern_c=False).values():
                 mangled.setdefault(one.name, f"{source.label_of(str(one.file))}:{one.line}")
     findings += [
         Finding("extern_c", name, 'extern "C" is missing: its symbol is mangled', mangled[names.port(name)])

@@ -79,7 +79,9 @@ class WatchedCalls:
     def launch_once(
         self, function: int, shape: Sequence[int], params: Any, device: Sequence[int], host: Sequence[int], sizes: Any
     ) -> Callable[[int], tuple[int, int]]:
-        """See ``LaunchesOnce``."""
+        """What copies buffers of ``sizes`` from addresses of the ``host`` to those of the ``device``, launches, waits,
+        and copies them to so many bytes behind where they came from: the HIP result, and how many of the four steps
+        were done."""
         count, done, launch = len(sizes), ctypes.c_uint(), self._watching.hipcpuLaunchOnce
         addresses = ctypes.c_void_p * count
         given = (function, (ctypes.c_uint * len(shape))(*shape), params, count)
