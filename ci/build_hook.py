@@ -23,7 +23,7 @@ class RuntimeHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the libraries to the wheel's files."""
         sys.path.insert(0, self.root)
-        from conformance.runtimes.cpu.build import MANIFEST, build, host_plan, manifest
+        from conformance.runtimes.cpu.build import MANIFEST, build, host_plan, write_manifest
         from conformance.toolchains.host import ENVIRONMENT
 
         build_data["pure_python"] = False
@@ -33,9 +33,9 @@ class RuntimeHook(BuildHookInterface[Any]):
             os.environ[ENVIRONMENT] = f"{sys.executable} -m ziglang c++ -target x86_64-linux-gnu.{GLIBC}"
         plan, built = host_plan(), build()
         self._folder = tempfile.TemporaryDirectory()
-        listed = Path(self._folder.name) / MANIFEST
-        listed.write_text(manifest(built, plan.sources))
-        for file in (listed, *(built / name for name in plan.sources)):
+        manifest = Path(self._folder.name) / MANIFEST
+        write_manifest(built, plan.sources, manifest)
+        for file in (manifest, *(built / name for name in plan.sources)):
             build_data["force_include"][str(file)] = f"conformance/_data/runtime/{plan.digest}/{file.name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

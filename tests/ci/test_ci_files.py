@@ -69,6 +69,8 @@ def test_the_action_is_green_and_red(port: Path) -> None:
     assert "cpu wave64 0.2%" in (out / "badge.svg").read_text()
     assert len(ElementTree.parse(out / "junit.xml").findall(".//testcase")) == 748
     assert (out / "parity.html").exists()
+    assert run_action(port, targets="").ok
+    assert json.loads((out / "record.json").read_text())["run"]["kept"] == 2, "what passed before is not run again"
     damage(port)
     done = run_action(port, targets="")
     assert not done.ok

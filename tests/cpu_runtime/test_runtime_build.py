@@ -85,7 +85,7 @@ def test_the_libraries_of_a_wheel_are_copied_where_they_are_whole(
     shipped.mkdir()
     for name in plan.sources:
         (shipped / name).write_text("shipped")
-    (shipped / building.MANIFEST).write_text(building.manifest(shipped, plan.sources))
+    building.write_manifest(shipped, plan.sources, shipped / building.MANIFEST)
     if damage:
         (shipped / "libhiprtc.so").write_text(damage)
     folder = building.build()

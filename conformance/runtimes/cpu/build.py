@@ -223,40 +223,32 @@ def _build_in(home: Path, key: str, plan: Plan, toolchain: Toolchain) -> Path:
 def _compile(plan: Plan, toolchain: Toolchain, folder: Path) -> None:
     """Build every library of ``plan`` into ``folder``, with the manifest."""
     folder.mkdir(mode=0o755)
-    shipped = SHIPPED / plan.digest
-    if _damage(shipped) == "":
-        for name in plan.sources:
-            shutil.copyfile(shipped / name, folder / name)
-    else:
-        _compile_libraries(plan, toolchain, folder)
-    write_headers(plan.forwards, folder / "include")
-    text = manifest(folder, (*plan.sources, *(f"include/{path}" for path in plan.forwards)))
-    (folder / MANIFEST).write_text(text)
-
-
-def manifest(folder: Path, names: Iterable[str]) -> str:
-    """The digests of the files ``names`` of ``folder``."""
-    return json.dumps({name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names})
-
-
-def _compile_libraries(plan: Plan, toolchain: Toolchain, folder: Path) -> None:
     with Supervisor() as supervisor, ThreadPoolExecutor() as pool:
         try:
             list(pool.map(lambda name: _library(plan, toolchain, folder, name, supervisor), plan.sources))
         except BaseException:
             supervisor.close()  # the other threads wait for their compilers
             raise
+    write_headers(plan.forwards, folder / "include")
+    write_manifest(folder, (*plan.sources, *(f"include/{path}" for path in plan.forwards)), folder / MANIFEST)
+
+
+def write_manifest(folder: Path, names: Iterable[str], path: Path) -> None:
+    """Write the digests of the files ``names`` of ``folder`` to ``path``."""
+    path.write_text(json.dumps({name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}))
 
 
 def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str, supervisor: Supervisor) -> None:
     """One translation unit: most of the time goes into the standard headers, which are read once this way."""
+    if _damage(shipped := SHIPPED / plan.digest) == "":
+        shutil.copyfile(shipped / name, folder / name)
+        return
     unit, code = folder / f"{name}.cpp", folder / f"{name}.o"
     unit.write_text("".join(f'#include "{source}"\n' for source in plan.files(name)))
     target = _TARGET.get(toolchain.kind, _ANY_TARGET)
     level = () if toolchain.kind == "gcc" else _OF_CLANG
     words = [*FLAGS, *level, target, *plan.words, *plan.options]
-    compiling = [*toolchain.compiler, *words, "-c", str(unit), "-o", str(code)]
-    _run(plan.runtime, compiling, folder, supervisor)
+    _run(plan.runtime, [*toolchain.compiler, *words, "-c", str(unit), "-o", str(code)], folder, supervisor)
     words = ["-shared", "-Wl,-S", f"-Wl,-soname,{name}", "-o", str(folder / name), str(code), "-lpthread", "-ldl"]
     _run(plan.runtime, [*toolchain.compiler, *words], folder, supervisor)
     unit.unlink()
