@@ -126,6 +126,8 @@ def main() -> int:
         rows.append((f"whole matrix, warm, {jobs} judges", str(run), f"{cases:,} cases"))
         rows.append((f"  memory (PSS), {jobs} judges", f"{run.peak_mib:,.0f} MiB", ""))
         slowest = sorted(run.record["kernels"], key=lambda kernel: -(kernel.get("seconds") or 0))[:10]
+    timed(["run", "--reuse"])
+    rows.append(("whole matrix, nothing changed, --reuse", str(timed(["run", "--reuse"])), ""))
     if not arguments.skip_cold:
         with tempfile.TemporaryDirectory() as cache:
             cold = timed(["run"], {"CANDLE_PARITY_CACHE": cache})

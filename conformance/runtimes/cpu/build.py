@@ -40,8 +40,7 @@ FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"
 _OF_CLANG = ("-O1", "-mllvm", "-inline-threshold=25")
 """Saves a third of the time over the libraries, whose C++ is no faster with more of the standard library inlined."""
 
-_TARGET = {"zig": "-march=x86_64_v2"}  # zig's own spelling
-_ANY_TARGET = "-march=x86-64-v2"
+_CPU = "x86-64-v2"
 SHIPPED = DATA / "runtime"
 """Builds inside a wheel, without their headers, by the digest of their plan."""
 _LOG_LINES = 12
@@ -83,7 +82,7 @@ class Plan:
     def digest(self) -> str:
         """Of all that the libraries are made from, the compiler apart."""
         inputs = [place for places in self.sources.values() for place in places]
-        words = (*FLAGS, *_OF_CLANG, _ANY_TARGET, self.runtime, *self.options)
+        words = (*FLAGS, *_OF_CLANG, _CPU, self.runtime, *self.options)
         return hashlib.sha256("\0".join((*words, content_hash(*inputs, *self.headers))).encode()).hexdigest()[:24]
 
 
@@ -245,9 +244,9 @@ def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str, supervis
         return
     unit, code = folder / f"{name}.cpp", folder / f"{name}.o"
     unit.write_text("".join(f'#include "{source}"\n' for source in plan.files(name)))
-    target = _TARGET.get(toolchain.kind, _ANY_TARGET)
+    cpu = _CPU.replace("-", "_") if toolchain.kind == "zig" else _CPU  # zig's own spelling
     level = () if toolchain.kind == "gcc" else _OF_CLANG
-    words = [*FLAGS, *level, target, *plan.words, *plan.options]
+    words = [*FLAGS, *level, f"-march={cpu}", *plan.words, *plan.options]
     _run(plan.runtime, [*toolchain.compiler, *words, "-c", str(unit), "-o", str(code)], folder, supervisor)
     words = ["-shared", "-Wl,-S", f"-Wl,-soname,{name}", "-o", str(folder / name), str(code), "-lpthread", "-ldl"]
     _run(plan.runtime, [*toolchain.compiler, *words], folder, supervisor)
