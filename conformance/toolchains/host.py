@@ -73,7 +73,7 @@ def _named(words: tuple[str, ...]) -> Toolchain:
         )
     kind = "zig" if "zig" in shlex.join(words) else "clang" if "clang" in identity else "gcc"
     linker = zig("ld.lld") if kind == "zig" else ()
-    return Toolchain(kind, words, linker, identity)
+    return Toolchain(kind, words, linker, " ".join((identity, *words[1:])))
 
 
 def _installed(name: str, kind: str, oldest: int) -> Iterator[Toolchain]:

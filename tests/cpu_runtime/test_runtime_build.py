@@ -75,6 +75,12 @@ def test_a_changed_source_is_built_again(compiler: Path, tmp_path: Path, monkeyp
     assert len({first, second, building.build()}) == 3
 
 
+def test_a_compiler_with_other_arguments_builds_again(compiler: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = building.build()
+    monkeypatch.setenv(toolchain.ENVIRONMENT, f"{os.environ[toolchain.ENVIRONMENT]} -target x86_64-linux-gnu.2.28")
+    assert building.build() != first
+
+
 @pytest.mark.parametrize("damage", [None, "cut off"])
 def test_the_libraries_of_a_wheel_are_copied_where_they_are_whole(
     compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str | None
