@@ -43,7 +43,3 @@ def test_every_command_prints_what_the_page_says(tmp_path: Path) -> None:
             rest = rest[at + 1 :]
             shown += 1
     assert shown > 12
-
-
-def test_it_is_short() -> None:
-    assert len((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8").split()) <= 500
