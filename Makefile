@@ -1,17 +1,4 @@
-# make parity   environment, install, build, run the whole matrix, print the parity table, write .parity/
-# make view     the same, and opens .parity/parity.html in the browser
-# make doctor   what this machine has for running kernels, and whether it can
-# make quick    before a commit: the cheapest tests of each folder and of the house, under a minute on two cores
-# make test     the project's own tests
-# make rocm-libraries  AMD's own HIP libraries without a GPU: every file of kernels/ for five targets and two releases
-# make harm     kernels that do harm, and killed processes: the tests that take long
-# make selftest  the harness on trial: mutants of our kernels, with CANDLE=checkout of Candle's own too; `python -m
-#               tests.selftest` has --others (launches, outputs), --variants (right kernels), --judges (reference)
-# make reports  the committed reports/: parity, what compiles for AMD targets, and with CANDLE=checkout what its Rust
-#               side asks for; after every change of kernels/ or specs/, which tests/house looks at
-# make board    reports/board.html from the records of reports/; with CHECKOUTS=DIR `make ports` makes those of the ports
-# make speed    how fast the harness is, printed
-# make lint     what CI checks besides the tests
+# `make` lists the targets. PYTHON names the interpreter; clang is taken from PATH, or comes with the package ziglang.
 PYTHON ?= python3
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
@@ -19,6 +6,14 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEVELOPED := .venv/.developed
 HEADLINE := sed -n '/ at parity /,$$p'
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+FOR_AMD := import sys; from conformance.toolchains.amd import lacking; sys.exit(lacking() or 0)
+WANTS_ZIG := import sys; from conformance.toolchains.host import wants_zig; sys.exit(wants_zig())
+PIP = $$($(BIN)/python -m pip --version >/dev/null 2>&1 && echo $(BIN)/python -m pip || \
+  echo $(PYTHON) -m pip --python $(BIN)/python) install --quiet --disable-pip-version-check
+
+# What `make parity` writes; `make reports` has it write the records of a release instead.
 OUT := .parity
 STORE = $(OUT)
 JSON := json
@@ -26,14 +21,14 @@ RECORDS = $(foreach name,parity parity-wave32 replay-kernels replay-reference,$(
 # AMD GPUs whose machine code is interpreted, where there is a compiler for them.
 INTERPRETED := gfx942
 
-FOR_AMD := import sys; from conformance.toolchains.amd import lacking; sys.exit(lacking() or 0)
-WANTS_ZIG := import sys; from conformance.toolchains.host import wants_zig; sys.exit(wants_zig())
-PIP = $$($(BIN)/python -m pip --version >/dev/null 2>&1 && echo $(BIN)/python -m pip || \
-  echo $(PYTHON) -m pip --python $(BIN)/python) install --quiet --disable-pip-version-check
+.DEFAULT_GOAL := help
+.PHONY: help parity matrix view doctor quick test test-all slice lint speed rocm-libraries harm selftest reports pages ports clean
 
-.PHONY: parity view doctor reports ports board quick test rocm-libraries harm selftest speed lint clean
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-parity: $(INSTALLED)
+parity: $(INSTALLED) ## environment, build, the whole matrix in both wave sizes, replays; prints tables, writes .parity/
+	@mkdir -p $(STORE)
 	$(BIN)/candle-parity run --json $(STORE)/parity.$(JSON)
 	$(BIN)/candle-parity run --runtime cpu --wave 32 --json $(STORE)/parity-wave32.$(JSON) | $(HEADLINE)
 	$(BIN)/candle-parity replay --json $(STORE)/replay-kernels.$(JSON) | $(HEADLINE)
@@ -45,56 +40,72 @@ parity: $(INSTALLED)
 	$(BIN)/candle-parity report $(RECORDS) $$(ls $(STORE)/isa-*.$(JSON) 2>/dev/null) --md $(OUT)/PARITY.md --html $(OUT)/parity.html
 	@echo 'written: $(OUT)/PARITY.md, $(OUT)/parity.html and the records in $(STORE)'
 
-view: parity
+matrix: $(INSTALLED) ## the whole matrix once, on the host or the GPU that is there
+	@mkdir -p $(STORE)
+	$(BIN)/candle-parity run --fail-under 100 --json $(STORE)/parity.$(JSON) --md $(OUT)/PARITY.md
+
+view: parity ## the same as parity, then opens the report in the browser
 	@$(BIN)/python -m webbrowser -t "file://$(abspath $(OUT))/parity.html"
+
+doctor: $(INSTALLED) ## what this machine has for running kernels, and what is lacking
+	@$(BIN)/candle-parity doctor
+
+quick: $(DEVELOPED) ## before a commit: the cheap tests of every folder, under a minute on two cores
+	$(PYTEST) -m 'not slow and not nightly' tests
+
+test: $(DEVELOPED) ## what a contributor runs: every test without the mark "nightly"; 8 minutes on two cores
+	$(PYTEST) -m 'not nightly' tests
+
+test-all: $(DEVELOPED) ## every test; tests/README.md says how long it takes
+	$(PYTEST) tests
+
+slice: $(DEVELOPED) ## one slice of what `make test` leaves out, chosen by the number of commits, as CI does (SLICE=N for another)
+	$(BIN)/python -m tests.slices $(SLICE)
+
+lint: $(DEVELOPED) ## ruff, mypy (strict), clang-format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	git ls-files '*.cpp' '*.h' '*.hip' | xargs $(BIN)/clang-format --dry-run --Werror
+
+speed: $(INSTALLED) ## how fast the harness is, printed; AGAINST=REV next to a worktree of REV
+	$(BIN)/python tests/speed $(if $(AGAINST),--against $(AGAINST))
+
+# Debian packages of other suites (140 MB), kept in the cache folder; tests/rocm_libraries says what "test" has of them.
+rocm-libraries: $(DEVELOPED) ## every file of kernels/ by AMD's own hiprtc of two releases, without a GPU
+	CANDLE_PARITY_ROCM_LIBRARIES=all $(PYTEST) tests/rocm_libraries
+
+harm: $(DEVELOPED) ## 200 kernels that do harm, and killed processes; over half an hour
+	CANDLE_PARITY_HARM=full $(BIN)/python -m pytest -q tests/harm
+
+# `python -m tests.selftest` also has --others (launches, outputs), --variants (right kernels) and --judges (reference).
+selftest: $(DEVELOPED) ## mutants of our kernels, all of them; with CANDLE=checkout of Candle's own too
+	$(BIN)/python -W ignore -m tests.selftest -j $$(nproc) $(if $(CANDLE),--candle $(CANDLE)) --json $(OUT)/selftest.json
 
 reports: OUT := reports
 reports: STORE := reports/records
 reports: JSON := json.xz
 reports: INTERPRETED := gfx942 gfx1100
-reports: parity
-	$(BIN)/candle-parity build --json $(OUT)/build.json
-	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json .cache/wiring.json >/dev/null || [ $$? -eq 1 ])
-	$(BIN)/candle-parity report $(RECORDS) $(STORE)/isa-*.$(JSON) $(wildcard $(STORE)/h100.$(JSON)) $(OUT)/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
-	  --md $(OUT)/PARITY.md --html $(OUT)/parity.html
-	$(MAKE) board
+reports: parity ## for a release, not for a commit: the records in reports/, with CANDLE=checkout also its wiring, then `pages`
+	$(BIN)/candle-parity build --json $(STORE)/build.$(JSON)
+	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json reports/wiring.$(JSON) >/dev/null || [ $$? -eq 1 ])
+	$(MAKE) pages
 
-# The public ports of reports/ports.toml, whose checkouts are in CHECKOUTS; then `make board`.
-ports: $(INSTALLED)
+# The public ports of reports/ports.toml, whose checkouts are in CHECKOUTS.
+ports: $(INSTALLED) ## for a release: the records of public ports in CHECKOUTS, for the board
 	$(BIN)/candle-parity ports reports/ports.toml --checkouts $(CHECKOUTS) --out reports/board
 
-board: $(INSTALLED)
-	$(BIN)/candle-parity board $(addprefix reports/records/,parity.json.xz parity-wave32.json.xz isa-gfx942.json.xz isa-gfx1100.json.xz h100.json.xz) \
-	  $(wildcard reports/board/*.json.xz) --html reports/board.html --md reports/BOARD.md
-	cd reports && sha256sum *.md records/*.xz board/*.xz board.html >SHA256SUMS
-
-doctor: $(INSTALLED)
-	@$(BIN)/candle-parity doctor
-
-quick: $(DEVELOPED)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m quick tests --ignore tests/harm
-
-test: $(DEVELOPED)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests --ignore tests/harm
-
-# Debian packages of other suites (140 MB), kept in the cache folder; tests/rocm_libraries says what "test" has of them.
-rocm-libraries: $(DEVELOPED)
-	CANDLE_PARITY_ROCM_LIBRARIES=all $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/rocm_libraries
-
-harm: $(DEVELOPED)
-	CANDLE_PARITY_HARM=full $(BIN)/python -m pytest -q tests/harm
-
-selftest: $(DEVELOPED)
-	$(BIN)/python -W ignore -m tests.selftest -j $$(nproc) $(if $(CANDLE),--candle $(CANDLE)) --json $(OUT)/selftest.json
-
-speed: $(INSTALLED)
-	$(BIN)/python tests/speed
-
-lint: $(DEVELOPED)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	git ls-files '*.cpp' '*.h' '*.hip' | xargs $(BIN)/clang-format --dry-run --Werror
+# After a change of what is rendered, and after `reports` and `ports`. Judges nothing.
+PAGES := reports
+HELD := reports/records
+OURS := $(addprefix $(HELD)/,$(addsuffix .json.xz,parity parity-wave32 isa-gfx942 isa-gfx1100 h100))
+pages: $(INSTALLED) ## renders the pages of reports/ from the records there; seconds
+	$(BIN)/candle-parity report $(addprefix $(HELD)/,$(addsuffix .json.xz,parity parity-wave32 replay-kernels replay-reference isa-gfx1100 \
+	  isa-gfx942 h100 build)) --wiring reports/wiring.json.xz --md $(PAGES)/PARITY.md >/dev/null
+	$(BIN)/candle-parity report $(HELD)/h100-candle.json.xz --md $(PAGES)/CANDLE-H100.md >/dev/null
+	$(BIN)/candle-parity bench --from $(HELD)/bench-h100.json.xz --md $(PAGES)/BENCH-H100.md >/dev/null
+	$(BIN)/candle-parity bench --from $(HELD)/bench-launchers-h100.json.xz --md $(PAGES)/BENCH-LAUNCHERS-H100.md >/dev/null
+	$(BIN)/candle-parity board $(OURS) $(wildcard reports/board/*.json.xz) --html $(PAGES)/board.html --md $(PAGES)/BOARD.md
 
 # Debian's python3 makes no pip without python3-venv; then the system's own pip, if there is one, fills the environment.
 # Where no clang is installed, the one in the Python package ziglang compiles the kernels.
@@ -112,5 +123,5 @@ $(DEVELOPED): $(INSTALLED)
 	@echo 'installing what the tests need into .venv'; $(PIP) -e '.[dev]'
 	@touch $@
 
-clean:
+clean: ## removes the environment and what was written
 	rm -rf .venv .cache .parity

@@ -1,8 +1,11 @@
-"""The committed reports are of the kernels and specs next to them, and ``make parity`` changes no committed file."""
+"""The reports of the last release: pages say which commit they are of and render from their records, and ``make parity``
+changes no committed file.
+
+They are of a release. Nothing here asks whether ``kernels/`` or ``specs/`` have changed since.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import subprocess
@@ -11,64 +14,69 @@ from pathlib import Path
 
 import pytest
 
-from conformance.files import KERNELS
-from conformance.port.digest import tree_digest
-from conformance.record import Record, read_record
-from conformance.report.board import render_board, render_board_markdown
+from conformance.files import ROOT
+from conformance.record import read_record
+from conformance.record.bench import read_bench
 from conformance.report.board.columns import OURS
 from conformance.spec.load import load_specs
 from tests.boards import committed
-from tests.runs import run_info
-
-ROOT = Path(__file__).resolve().parents[2]
-FROM_A_GPU = ("h100", "bench")
-"""Made where ``make reports`` is not; a report says which sources they are of."""
 
 REPORTS = ROOT / "reports"
-RECORDS = [path for path in sorted((REPORTS / "records").iterdir()) if not path.name.startswith(FROM_A_GPU)]
-RECORDED = [*(REPORTS / "records").iterdir(), *(REPORTS / "board").iterdir()]
-NAMES = {"parity", "parity-wave32", "replay-kernels", "replay-reference", "isa-gfx942", "isa-gfx1100"}
+RECORDS = REPORTS / "records"
+RECORDED = [*RECORDS.iterdir(), *(REPORTS / "board").iterdir(), REPORTS / "wiring.json.xz"]
+PAGES = ["BENCH-H100.md", "BENCH-LAUNCHERS-H100.md", "BOARD.md", "CANDLE-H100.md", "PARITY.md", "board.html"]
 
 
-def stale(record: Record, kernels: str, specs: str) -> list[str]:
-    """What has changed since the record was made."""
-    run = record.run
-    found = [] if run.specs_digest == specs else ["specs/"]
-    return found if run.kernels != KERNELS or run.sources == kernels else [*found, "kernels/"]
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the pages as ``make pages`` renders them now."""
+    if shutil.which("make") is None or not (ROOT / ".venv" / ".installed").exists():
+        pytest.skip("`make pages` needs make and the environment in .venv")
+    if read_record(RECORDS / "parity.json.xz").run.specs_digest != load_specs().digest:
+        pytest.skip("specs/ has changed since the release of these reports, and pages list every kernel of the specs")
+    folder = tmp_path_factory.mktemp("pages")
+    done = subprocess.run(["make", "pages", f"PAGES={folder}"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
 
 
-def test_the_records_are_of_these_kernels_and_specs() -> None:
-    kernels, specs = tree_digest(ROOT / "kernels"), load_specs().digest
-    assert {path.name for path in RECORDS} == {f"{name}.json.xz" for name in NAMES}
-    old = {path.name: stale(read_record(path), kernels, specs) for path in RECORDS}
-    assert not any(old.values()), f"changed since these were made: {old}; run `make reports` and commit reports/"
+def test_every_page_is_rendered() -> None:
+    assert (
+        sorted(path.name for path in [*REPORTS.glob("*.md"), *REPORTS.glob("*.html")] if path.name != "parity.html")
+        == PAGES
+    )
 
 
-def test_a_record_of_other_kernels_or_specs_is_stale() -> None:
-    record = Record.of(run_info(kernels="kernels", sources="k", specs_digest="s"), [])
-    assert stale(record, "k", "s") == []
-    assert stale(record, "k", "t") == ["specs/"]
-    assert stale(record, "l", "s") == ["kernels/"]
-    assert stale(Record.of(run_info(kernels=None, specs_digest="s"), []), "l", "s") == []
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_renders_from_its_records_byte_for_byte(page: str, rendered: Path) -> None:
+    assert (rendered / page).read_bytes() == (REPORTS / page).read_bytes(), (
+        f"run `make pages` and commit reports/{page}"
+    )
 
 
-def test_the_pages_and_the_records_they_were_rendered_from_are_unchanged() -> None:
-    """``sha256sum --check`` says the same in a shell."""
-    lines = (REPORTS / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
-    listed = {name: digest for digest, name in (line.split("  ") for line in lines)}
-    committed = [*REPORTS.glob("*.md"), REPORTS / "board.html", *RECORDED]
-    assert listed == {
-        str(path.relative_to(REPORTS)): hashlib.sha256(path.read_bytes()).hexdigest() for path in committed
+def commits() -> dict[str, set[str]]:
+    """By page, the commits of the harness or the port that its records were made at."""
+    found = {
+        "BENCH-H100.md": {read_bench(RECORDS / "bench-h100.json.xz").bench.harness},
+        "BENCH-LAUNCHERS-H100.md": {read_bench(RECORDS / "bench-launchers-h100.json.xz").bench.harness},
+        "CANDLE-H100.md": {read_record(RECORDS / "h100-candle.json.xz").run.harness},
     }
+    ours = ["parity", "parity-wave32", "replay-kernels", "replay-reference", "isa-gfx942", "isa-gfx1100", "h100"]
+    found["PARITY.md"] = {read_record(RECORDS / f"{name}.json.xz").run.harness for name in ours}
+    found["BOARD.md"] = found["board.html"] = {column.places[0] for column in committed().columns}
+    return found
 
 
-def test_the_board_is_rendered_from_the_committed_records() -> None:
-    """Its every figure is a record's: it is what its records render to (``make board``)."""
-    board = committed()
-    assert (REPORTS / "BOARD.md").read_text(encoding="utf-8") == render_board_markdown(board)
-    assert (REPORTS / "board.html").read_text(encoding="utf-8") == render_board(board)
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_names_the_commits_of_its_records(page: str) -> None:
+    text, named = (REPORTS / page).read_text(encoding="utf-8"), commits()[page]
+    assert named
+    assert [commit for commit in named if commit is None or commit not in text] == []
+
+
+def test_the_board_has_a_column_for_every_port_of_the_list() -> None:
     listed = tomllib.loads((REPORTS / "ports.toml").read_text(encoding="utf-8"))["port"]
-    assert {row["name"] for row in listed} == {column.port for column in board.columns} - {OURS}
+    assert {row["name"] for row in listed} == {column.port for column in committed().columns} - {OURS}
 
 
 def test_a_diff_shows_no_lines_of_a_record() -> None:
@@ -96,7 +104,8 @@ def test_make_parity_writes_only_what_git_ignores() -> None:
     assert set(done.stdout.split()) == files
 
 
-def test_make_reports_writes_the_committed_ones() -> None:
+def test_make_reports_writes_the_records_of_a_release() -> None:
     files = written_by("reports")
-    assert {f"reports/records/{name}.json.xz" for name in NAMES if "isa" not in name} <= files
-    assert {"reports/PARITY.md", "reports/records/isa-$arch.json.xz"} <= files
+    made = {"parity", "parity-wave32", "replay-kernels", "replay-reference", "build", "isa-$arch"}
+    assert {f"reports/records/{name}.json.xz" for name in made} <= files
+    assert {f"reports/{page}" for page in PAGES} <= files
