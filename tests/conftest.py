@@ -1,35 +1,32 @@
-"""Byte code is kept for the tests: they start the harness's processes by the hundred, and each imports all of it.
+"""What all tests share: byte code is kept for them, and the marks of their tiers.
 
-The marker ``quick`` is put on what tests/durations.py chooses.
+The harness's processes are started by the hundred and each imports all of it, so byte code is kept even where the
+environment forbids it. tests/README.md says what the tiers are for.
 """
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
 from conformance.files import cache_folder
-from tests.durations import ROOT, is_quick, quick
 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(cache_folder() / "bytecode"))
 
+TIERS = ("slow", "nightly")
+
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "quick: the cheapest tests of each folder, which `make quick` runs")
+    config.addinivalue_line("markers", "slow(reason): `make quick` leaves it out; what it spends its seconds on")
+    config.addinivalue_line("markers", "nightly(reason): `make test` leaves it out; what it spends its time on")
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Most of the time of collecting goes into importing modules: those without a quick test are left alone."""
-    if config.getoption("markexpr") != "quick" or collection_path.suffix != ".py":
-        return None
-    modules = {row.partition("::")[0] for row in quick()}
-    return collection_path.relative_to(ROOT).as_posix() not in modules or None
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if is_quick(item.nodeid):
-            item.add_marker("quick")
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse a mark without its reason."""
+    for mark in (mark for tier in TIERS for mark in item.iter_markers(tier)):
+        if mark.kwargs or len(mark.args) != 1 or not isinstance(mark.args[0], str):
+            raise pytest.UsageError(
+                f'{item.nodeid}: the mark "{mark.name}" takes a reason: @pytest.mark.{mark.name}("...")'
+            )

@@ -155,6 +155,7 @@ def _tells(k: Kernel, case: Case, mistake: Mistake) -> bool:
     return wrong is not None and _rejects(k, _right(k.name, case), _answer(k, wrong))
 
 
+@pytest.mark.nightly("the reference of every convolution again for each mistake")
 @pytest.mark.parametrize(("what", "families", "mistake"), MISREADINGS, ids=[row[0] for row in MISREADINGS])
 def test_every_kernel_has_a_case_that_tells_a_misreading(
     what: str, families: tuple[str, ...], mistake: Mistake
@@ -164,6 +165,7 @@ def test_every_kernel_has_a_case_that_tells_a_misreading(
     assert [k.name for k in kernels if not any(_tells(k, case, mistake) for case in cases_for(k))] == []
 
 
+@pytest.mark.nightly("the reference of every convolution again for each mistake")
 def test_the_right_arguments_give_equal_answers() -> None:
     for k in of(*ALL):
         for case in cases_for(k)[::7]:
@@ -292,6 +294,7 @@ def _rejected(
     return {k.name: told(k) for k in kernels}
 
 
+@pytest.mark.nightly("the reference of every convolution again for each mistake")
 @pytest.mark.parametrize(("what", "families", "names", "change"), FORMULAS, ids=[row[0] for row in FORMULAS])
 def test_every_float_kernel_has_a_case_that_tells_a_formula(
     what: str,
@@ -304,6 +307,7 @@ def test_every_float_kernel_has_a_case_that_tells_a_formula(
     assert [name for name, cases in found.items() if not any(cases)] == []
 
 
+@pytest.mark.nightly("the reference of every convolution again for each mistake")
 @pytest.mark.parametrize(("what", "families", "names", "change"), EQUALLY_RIGHT, ids=[row[0] for row in EQUALLY_RIGHT])
 def test_no_case_tells_a_formula_that_is_as_good(
     what: str,
@@ -345,6 +349,7 @@ def _threads(k: Kernel, launch: Launch) -> int:
     return written // taps
 
 
+@pytest.mark.nightly("the reference of every convolution again for each mistake")
 @pytest.mark.parametrize("family", ALL)
 def test_every_written_element_is_expected_and_the_tail_is_not(family: str) -> None:
     for k in of(family):

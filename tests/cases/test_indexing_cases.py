@@ -127,6 +127,7 @@ def _tells(k: Kernel, case: Case, mistake: Mistake) -> bool:
     return wrong is not None and _answer(k, wrong) != _answer(k, right)
 
 
+@pytest.mark.slow("the reference of every indexing kernel again for each mistake")
 @pytest.mark.parametrize(("what", "families", "mistake"), MISTAKES, ids=[row[0] for row in MISTAKES])
 def test_every_kernel_has_a_case_that_tells(what: str, families: tuple[str, ...], mistake: Mistake) -> None:
     kernels = [k for k in of(*families) if _can_show(what, k)]
@@ -134,6 +135,7 @@ def test_every_kernel_has_a_case_that_tells(what: str, families: tuple[str, ...]
     assert [k.name for k in kernels if not any(_tells(k, case, mistake) for case in _sound(k))] == []
 
 
+@pytest.mark.slow("the reference of every indexing kernel again for each mistake")
 def test_cases_that_must_fault_do_so_in_the_reference_and_no_other_does() -> None:
     for k in of(*ALL):
         found = set()

@@ -133,6 +133,7 @@ def _check_poison(k: Kernel, case: Case, launch: Launch) -> None:
         assert len(out.data) == out.start + numel + TAIL, case.id
 
 
+@pytest.mark.slow("builds the arguments of every kernel")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_launch_is_well_formed(family: str) -> None:
     assert cases(family)

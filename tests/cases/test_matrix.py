@@ -108,6 +108,7 @@ REQUIRED: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 
 
+@pytest.mark.slow("builds the ids of the whole matrix")
 @pytest.mark.parametrize(("families", "what", "pattern"), REQUIRED, ids=[row[1] for row in REQUIRED])
 def test_every_kernel_has_a_case_of(families: tuple[str, ...], what: str, pattern: str) -> None:
     lacking = [kernel.name for kernel in of(*families) if not _any(_texts(kernel), pattern)]

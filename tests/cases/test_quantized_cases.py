@@ -99,6 +99,7 @@ DECODED_WRONG: dict[str, tuple[tuple[str, ...], Callable[[Blocks], Blocks]]] = {
 }
 
 
+@pytest.mark.slow("the reference of every quantized kernel again for each mistake")
 @pytest.mark.parametrize("mistake", DECODED_WRONG)
 def test_wrong_decoding_shows_in_every_kernel(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     concerned, change = DECODED_WRONG[mistake]
@@ -150,6 +151,7 @@ def _uses_sum(k: Kernel) -> bool:
     return qtype in ((*simple, "q4_K", "q5_K") if k.launch == "mmq" else (*simple, "q5_0"))
 
 
+@pytest.mark.slow("the reference of every quantized kernel again for each mistake")
 def test_the_sum_field_shows_where_it_is_read_and_only_there() -> None:
     kernels = _kernels(*PRODUCTS)
     assert {k.name: _shown(k, _sums_lost) for k in kernels} == {k.name: _uses_sum(k) for k in kernels}

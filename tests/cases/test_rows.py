@@ -67,6 +67,7 @@ def test_launches_are_well_formed(family: str) -> None:
         assert launch.grid[0] >= 1
 
 
+@pytest.mark.slow("builds the ids of the whole matrix")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_expected_outputs_cover_the_rows_and_leave_the_tail(family: str) -> None:
     for kernel, case, launch in launches(family):

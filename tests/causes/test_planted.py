@@ -203,26 +203,31 @@ def findings(record: Record) -> list[Finding]:
     return find_causes(results(record, SPECS), SPECS)
 
 
+@pytest.mark.nightly("one large source, compiled and judged as it is and mended")
 def test_what_candle_never_launches_has_causes_where_it_is_asked_for(run: Callable[..., Record]) -> None:
     found = find_causes(results(run(*ASKED), SPECS), SPECS)
     named = {share.kernel.name: finding.cause.id for finding in found for share in finding.shares}
     assert named == {case.partition("(")[0]: cause for case, cause in ASKED.items()}
 
 
+@pytest.mark.nightly("one large source, compiled and judged as it is and mended")
 @pytest.mark.parametrize("kernel", NAMES)
 def test_a_planted_mistake_is_named(findings: list[Finding], kernel: str) -> None:
     named = [finding.cause.id for finding in findings for share in finding.shares if share.kernel.name == kernel]
     assert named == [NAMES[kernel]]
 
 
+@pytest.mark.nightly("one large source, compiled and judged as it is and mended")
 def test_every_mistake_has_its_line_here(record: Record) -> None:
     assert {row.name for row in record.kernels if row.status in ("fail", "crash", "timeout")} == set(NAMES)
 
 
+@pytest.mark.nightly("one large source, compiled and judged as it is and mended")
 def test_every_failing_case_is_under_a_cause(record: Record, findings: list[Finding]) -> None:
     assert sum(finding.failed for finding in findings) == record.summary.cases_failed
 
 
+@pytest.mark.nightly("one large source, compiled and judged as it is and mended")
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.id)
 def test_a_kernel_that_follows_the_advice_passes(mended: dict[str, KernelResult], cause: Cause) -> None:
     planted = {**NAMES, **{case.partition("(")[0]: asked for case, asked in ASKED.items()}}
@@ -231,6 +236,7 @@ def test_a_kernel_that_follows_the_advice_passes(mended: dict[str, KernelResult]
     assert [mended[kernel].status for kernel in kernels] == ["pass"] * len(kernels)
 
 
+@pytest.mark.nightly("one large source, compiled and judged as it is and mended")
 def test_reports_tell_the_causes(run: Callable[..., Record]) -> None:
     record = run("uneg_f32", "cast_f32_u8")
     for text in (render(record, SPECS) for render in (render_terminal, render_markdown, render_html)):

@@ -57,6 +57,7 @@ def amd() -> None:
         pytest.skip(f"nothing compiles for AMD targets: {error}")
 
 
+@pytest.mark.nightly("a CI's jobs, each a chain of commands in processes of their own")
 def test_the_action_is_green_and_red(port: Path) -> None:
     done = run_action(port, targets="")
     assert done.ok, done.out
@@ -79,6 +80,7 @@ def test_the_action_is_green_and_red(port: Path) -> None:
     assert "1 of 748" in (port.parent / "summary.md").read_text()
 
 
+@pytest.mark.nightly("a CI's jobs, each a chain of commands in processes of their own")
 def test_the_actions_gate_and_strictness_are_inputs(port: Path) -> None:
     done = run_action(port, targets="", fail_under="50")
     assert "gate 50%: NOT met" in done.out
@@ -92,6 +94,7 @@ def test_the_actions_gate_and_strictness_are_inputs(port: Path) -> None:
     assert (done.ok, done.ran) == (False, ["check", "report"])
 
 
+@pytest.mark.nightly("a CI's jobs, each a chain of commands in processes of their own")
 @pytest.mark.parametrize(("percent", "met"), [("0", True), ("2", False)])
 def test_the_launchers_have_a_gate_of_their_own_as_an_input(port: Path, percent: str, met: bool) -> None:
     """The port has none of the launchers, and its kernels' gate of 0.2% is met."""
@@ -108,6 +111,7 @@ def test_the_launchers_have_a_gate_of_their_own_as_an_input(port: Path, percent:
     assert verdict in done.out
 
 
+@pytest.mark.nightly("a CI's jobs, each a chain of commands in processes of their own")
 @pytest.mark.usefixtures("amd")
 def test_the_action_builds_for_five_targets(port: Path) -> None:
     done = run_action(port)
@@ -117,6 +121,7 @@ def test_the_action_builds_for_five_targets(port: Path) -> None:
     assert "gfx1201" in (port / ".parity" / "PARITY.md").read_text()
 
 
+@pytest.mark.slow("a CI's jobs, each a chain of commands in processes of their own")
 def test_the_board_workflow_fetches_what_the_list_names(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
@@ -141,6 +146,7 @@ def test_the_board_workflow_fetches_what_the_list_names(tmp_path: Path) -> None:
         parse(words[1:])
 
 
+@pytest.mark.nightly("a CI's jobs, each a chain of commands in processes of their own")
 @pytest.mark.parametrize("good", [True, False])
 def test_the_action_joins_parts(port: Path, good: bool) -> None:
     if not good:
@@ -185,6 +191,7 @@ def test_the_workflow_uses_what_there_is() -> None:
         assert uses.startswith("./") or re.fullmatch(r"actions/[\w-]+@v4", uses)
 
 
+@pytest.mark.nightly("a CI's jobs, each a chain of commands in processes of their own")
 @pytest.mark.parametrize("good", [True, False])
 def test_gitlab(port: Path, good: bool) -> None:
     if not good:
@@ -220,6 +227,7 @@ def load_gitlab() -> dict[str, dict[str, list[str]]]:
     return loaded
 
 
+@pytest.mark.nightly("a CI's jobs, each a chain of commands in processes of their own")
 @pytest.mark.parametrize("good", [True, False])
 def test_the_slurm_job_array(port: Path, good: bool) -> None:
     if not good:
@@ -246,6 +254,7 @@ def blocks(language: str) -> list[str]:
     return [textwrap.dedent(block) for block in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)]
 
 
+@pytest.mark.nightly("a CI's jobs, each a chain of commands in processes of their own")
 def test_the_examples_of_the_documentation(port: Path) -> None:
     (declaration,) = map(tomllib.loads, blocks("toml"))
     assert set(declaration["tool"]["candle-parity"]) == {"kernels", "gate"}
@@ -263,6 +272,7 @@ def test_the_examples_of_the_documentation(port: Path) -> None:
     assert (port / "parity.html").exists()
 
 
+@pytest.mark.nightly("a CI's jobs, each a chain of commands in processes of their own")
 def test_the_pre_commit_hook(port: Path) -> None:
     (hook,) = load(".pre-commit-hooks.yaml")
     assert hook["pass_filenames"] is False

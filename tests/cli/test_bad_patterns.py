@@ -9,6 +9,7 @@ from tests.commands import refused
 LONG = "9" * 5000
 
 
+@pytest.mark.slow("hundreds of case ids that cannot be run")
 @pytest.mark.parametrize(
     ("case", "words"),
     [
@@ -55,6 +56,7 @@ def test_a_pattern_that_nothing_has(pattern: str, cli) -> None:
     assert len(said.err) < 1000
 
 
+@pytest.mark.slow("hundreds of case ids that cannot be run")
 @pytest.mark.parametrize("option", ["--kernels", "--specs", "-I", "--include", "--json"])
 def test_a_path_that_is_longer_than_any(option: str, cli) -> None:
     command = "list" if option == "--specs" else "check"

@@ -228,6 +228,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray[An
         return {name: found[name] for name in found.files}
 
 
+@pytest.mark.slow("compiles a use of each name that HIP has")
 @pytest.mark.parametrize("at", range(len(ROWS)), ids=[name for name, _ in ROWS])
 def test_a_name_of_amd_means_on_the_host_what_it_means_there(
     results: dict[str, np.ndarray[Any, np.dtype[np.uint32]]], at: int
@@ -240,6 +241,7 @@ def test_a_name_of_amd_means_on_the_host_what_it_means_there(
         assert [hex(value) for value in got] == [hex(value) for value in wanted]
 
 
+@pytest.mark.slow("compiles a use of each name that HIP has")
 def test_a_label_of_what_nobody_has_is_an_error(hiprtc: Hiprtc) -> None:
     source = 'extern "C" __device__ float odd(float) asm("__ocml_no_such_f32");\n'
     source += 'extern "C" __global__ void k(float *p) { *p = odd(*p); }\n'

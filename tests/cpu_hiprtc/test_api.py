@@ -49,6 +49,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
 }
 
 
+@pytest.mark.slow("compiles a source per call")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_shown_at_the_users_line(hiprtc: Hiprtc, mistake: str) -> None:
     source, texts = MISTAKES[mistake]
@@ -73,6 +74,7 @@ def test_a_bad_name_expression_fails(hiprtc: Hiprtc) -> None:
     assert compiled.lowered == {"nowhere<int>": None}
 
 
+@pytest.mark.slow("compiles a source per call")
 def test_a_long_log_is_cut(hiprtc: Hiprtc) -> None:
     source = "\n".join(f'#warning "{"x" * 200} {i}"' for i in range(3000)) + "\n#error end"
     compiled = hiprtc.compile(source)
@@ -81,6 +83,7 @@ def test_a_long_log_is_cut(hiprtc: Hiprtc) -> None:
     assert "[log truncated]" in compiled.log
 
 
+@pytest.mark.slow("compiles a source per call")
 def test_options_reach_the_compiler(hiprtc: Hiprtc, tmp_path: os.PathLike[str]) -> None:
     header = os.path.join(tmp_path, "forced.h")
     with open(header, "w") as file:
@@ -230,6 +233,7 @@ def test_the_module_is_sealed(hiprtc: Hiprtc) -> None:
     assert size == len(code) - 24
 
 
+@pytest.mark.slow("compiles a source per call")
 def test_programs_compile_side_by_side(hiprtc: Hiprtc) -> None:
     sources = [f'extern "C" __global__ void k{i}(int *p) {{ *p = {i}; }}' for i in range(4)]
     with ThreadPoolExecutor(2) as pool:

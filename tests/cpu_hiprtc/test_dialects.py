@@ -52,6 +52,7 @@ def kernel(body: str) -> str:
     return f'extern "C" __global__ void k(void *p) {{ {body} }}\n'
 
 
+@pytest.mark.slow("compiles each function that differs, as HIP and as CUDA")
 @pytest.mark.parametrize("name", CUDA_ONLY)
 def test_a_name_of_cuda_is_unknown_in_hip(hiprtc: Hiprtc, name: str) -> None:
     refused = hiprtc.compile(HIP_TYPES + kernel(CUDA_ONLY[name]), name="port.hip")
@@ -68,6 +69,7 @@ def test_a_port_may_define_such_a_name_itself(hiprtc: Hiprtc) -> None:
     assert compiled.result == SUCCESS, compiled.log
 
 
+@pytest.mark.slow("compiles each function that differs, as HIP and as CUDA")
 @pytest.mark.parametrize(
     ("source", "result"),
     [
@@ -184,6 +186,7 @@ def on_nvidia(x: Array, src: str, dst: str) -> list[int]:
     return values
 
 
+@pytest.mark.slow("compiles each function that differs, as HIP and as CUDA")
 @pytest.mark.parametrize(("suffix", "model"), [("hip", on_amd), ("cu", on_nvidia)])
 @pytest.mark.parametrize("dst", CONVERTED)
 @pytest.mark.parametrize("src", SOURCE_TYPES)
@@ -195,6 +198,7 @@ def test_conversions_to_integers(results: dict[str, Array], suffix: str, model: 
     assert [(x[i], hex(got[i]), hex(wanted[i])) for i in wrong] == []
 
 
+@pytest.mark.slow("compiles each function that differs, as HIP and as CUDA")
 @pytest.mark.parametrize("name", ["hip_of_half", "cu_of_half", "hip_of_half_from_the_right", "hip_of_float16"])
 def test_a_product_of_halves_is_fused_with_the_sum(results: dict[str, Array], name: str) -> None:
     a, b, c = (array.astype(np.float64) for array in halves().values())

@@ -71,6 +71,7 @@ SPELLINGS: dict[str, tuple[str, set[str]]] = {
 }
 
 
+@pytest.mark.slow("compiles a kernel per function")
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_names(hiprtc: Hiprtc, spelling: str) -> None:
     source, expected = SPELLINGS[spelling]
@@ -163,6 +164,7 @@ def test_an_included_standard_library_does_not_clash(hiprtc: Hiprtc) -> None:
     assert set(compiled.kernels) == {"k"}
 
 
+@pytest.mark.slow("compiles a kernel per function")
 def test_half_floats_are_computed_alike_on_every_processor(hiprtc: Hiprtc, monkeypatch: pytest.MonkeyPatch) -> None:
     """By AVX512-FP16 a product and a sum would be fused, which they are not elsewhere."""
     monkeypatch.setenv("HIPCPU_CXXFLAGS", "-march=sapphirerapids")

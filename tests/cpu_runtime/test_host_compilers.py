@@ -17,6 +17,7 @@ MODULES = ("fill", "affine", "ternary")
 NEWEST = next((path for path in on_path("clang++", OLDEST_CLANG + 1) if path[-1].isdigit()), "a newer clang++")
 
 
+@pytest.mark.nightly("whole modules by three compilers")
 @pytest.mark.parametrize("compiler", [f"clang++-{OLDEST_CLANG}", NEWEST, "g++"], ids=os.path.basename)
 def test_three_modules_are_at_parity(compiler: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:

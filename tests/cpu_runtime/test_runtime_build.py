@@ -64,6 +64,7 @@ def test_a_build_happens_once(compiler: Path) -> None:
     assert compiler.read_text() == runs
 
 
+@pytest.mark.slow("builds the runtime's libraries again")
 def test_a_changed_source_is_built_again(compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = building.build()
     source = tmp_path / "runtime"
@@ -75,12 +76,14 @@ def test_a_changed_source_is_built_again(compiler: Path, tmp_path: Path, monkeyp
     assert len({first, second, building.build()}) == 3
 
 
+@pytest.mark.slow("builds the runtime's libraries again")
 def test_a_compiler_with_other_arguments_builds_again(compiler: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = building.build()
     monkeypatch.setenv(toolchain.ENVIRONMENT, f"{os.environ[toolchain.ENVIRONMENT]} -target x86_64-linux-gnu.2.28")
     assert building.build() != first
 
 
+@pytest.mark.slow("builds the runtime's libraries again")
 @pytest.mark.parametrize("damage", [None, "cut off"])
 def test_the_libraries_of_a_wheel_are_copied_where_they_are_whole(
     compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str | None
@@ -102,6 +105,7 @@ def test_the_libraries_of_a_wheel_are_copied_where_they_are_whole(
     assert (other / "libhiprtc.so").read_text() == "built", "of other sources"
 
 
+@pytest.mark.slow("builds the runtime's libraries again")
 def test_processes_that_need_the_same_build_wait_for_one(compiler: Path) -> None:
     words = [sys.executable, "-c", "from conformance.runtimes.cpu.build import build; print(build())"]
     environments = [{**os.environ, "WHO": str(number)} for number in range(4)]
@@ -157,6 +161,7 @@ def content(folder: Path) -> dict[str, bytes]:
 DAMAGES = (cut_in_half, lose_a_library, lose_a_header, lose_the_manifest, spoil_the_manifest, become_a_file)
 
 
+@pytest.mark.slow("builds the runtime's libraries again")
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_build_is_noticed_named_and_built_again(compiler: Path, damage: Callable[[Path], None]) -> None:
     folder = building.build()
@@ -274,6 +279,7 @@ def test_the_best_compiler_for_each_purpose_is_taken(
     assert find_toolchain(links_standard_library=True).kind == for_libraries
 
 
+@pytest.mark.slow("builds the runtime's libraries again")
 @pytest.mark.parametrize("name", ["rocm", "cuda"])
 def test_a_runtime_that_is_not_there_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.runtimes.rocm.control.chosen", lambda: None)

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.usefixtures("over_stand_ins")
 H2D, D2H, D2D, ANY = 1, 2, 3, 4
 
 
+@pytest.mark.slow("compiles the stand-in of the CUDA driver")
 def test_the_device_is_taken_once_and_by_the_first_call_that_needs_it() -> None:
     in_child(_device_is_taken_once)
 
@@ -83,6 +84,7 @@ def _properties() -> None:
     assert answers == wanted
 
 
+@pytest.mark.slow("compiles the stand-in of the CUDA driver")
 def test_memory_calls() -> None:
     in_child(_memory)
 
@@ -294,6 +296,7 @@ def _whole_way() -> None:
     assert list(device.launch(function, launch).damaged) == ["p"]
 
 
+@pytest.mark.slow("compiles the stand-in of the CUDA driver")
 def test_the_floor_of_bench_is_a_launch_of_its_empty_kernel_with_the_asked_grid() -> None:
     in_child(_floor)
 

@@ -33,6 +33,7 @@ def one_sentence(done: subprocess.CompletedProcess[str], *parts: str) -> None:
 # ---- what is missing
 
 
+@pytest.mark.slow("runs that end in errors, by a stand-in of the CUDA driver")
 def test_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LIBCUDA, "/nowhere/libcuda.so.1")
     said = cli("run", "uneg_f32", "--runtime", "cuda")
@@ -55,6 +56,7 @@ def _every_call_says_so() -> None:
         assert "/nowhere/libcuda.so.1" in message
 
 
+@pytest.mark.slow("runs that end in errors, by a stand-in of the CUDA driver")
 def test_without_nvrtc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NVRTC, "/nowhere/libnvrtc.so.12")
     said = cli("run", "uneg_f32", "--runtime", "cuda")
@@ -131,6 +133,7 @@ def _device_taken_by_others() -> None:
     machine.good("hipSetDevice", 1)
 
 
+@pytest.mark.slow("runs that end in errors, by a stand-in of the CUDA driver")
 def test_a_driver_before_12_4_cannot_tell_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LIBCUDA, str(build_stand_in("driver", tmp_path, "-DWITHOUT_LATER_CALLS")))
     in_child(_no_parameters)
@@ -213,6 +216,7 @@ def _bad_launches() -> None:
     )
 
 
+@pytest.mark.slow("runs that end in errors, by a stand-in of the CUDA driver")
 @pytest.mark.parametrize(("result", "code"), [(700, 700), (715, 719), (719, 719), (710, 710), (702, 702)])
 def test_a_fault_is_told_with_its_launch(result: int, code: int) -> None:
     in_child(_fault, result, code)
@@ -252,6 +256,7 @@ def _fault_among_several() -> None:
     )
 
 
+@pytest.mark.slow("runs that end in errors, by a stand-in of the CUDA driver")
 def test_a_fault_costs_its_kernel_and_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The stand-in computes nothing: a kernel that runs on a sound context is "fail", not "crash".
     names = ("uneg_f32", "urecip_f32", "uexp_f32")
@@ -276,6 +281,7 @@ def test_a_fault_costs_its_kernel_and_not_the_run(tmp_path: Path, monkeypatch: p
     assert all("CUDA_ERROR" not in failure["why"] for failure in rows["uexp_f32"]["failures"])
 
 
+@pytest.mark.slow("runs that end in errors, by a stand-in of the CUDA driver")
 def test_a_kernel_with_other_parameters_is_no_match(tmp_path: Path) -> None:
     (tmp_path / "unary.hip").write_text('// kernel uneg_f32 8 8 8 8\n// kernel uneg_u8 8\nextern "C" uneg_f32\n')
     (tmp_path / "affine.hip").write_text('// kernel affine_f32 8 8 8 8 8 4 8\nextern "C" affine_f32\n')

@@ -69,6 +69,7 @@ def case(fault: Fault) -> str:
     return f"{LAUNCHER}(kx=96,rows={FIRST + fault},values=unit)"
 
 
+@pytest.mark.slow("builds launchers and runs them by a stand-in of the CUDA driver")
 @pytest.mark.usefixtures("stand_in_nvcc")
 def test_a_launcher_is_called_and_each_mistake_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     expected = {
@@ -86,6 +87,7 @@ def test_a_launcher_is_called_and_each_mistake_is_told(capsys: pytest.CaptureFix
         assert why in told[case(fault)], fault.name
 
 
+@pytest.mark.slow("builds launchers and runs them by a stand-in of the CUDA driver")
 @pytest.mark.usefixtures("stand_in_nvcc")
 def test_a_launcher_that_waits_for_its_stream_is_right_and_a_fault_is_a_crash(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -97,6 +99,7 @@ def test_a_launcher_that_waits_for_its_stream_is_right_and_a_fault_is_a_crash(
     assert "hipErrorIllegalAddress (700)" in failure["why"]
 
 
+@pytest.mark.slow("builds launchers and runs them by a stand-in of the CUDA driver")
 @pytest.mark.usefixtures("stand_in_nvcc")
 def test_a_launcher_that_does_not_compile_is_told_in_its_own_words(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -107,6 +110,7 @@ def test_a_launcher_that_does_not_compile_is_told_in_its_own_words(
     assert "undeclared identifier 'not_declared'" in row["message"]
 
 
+@pytest.mark.slow("builds launchers and runs them by a stand-in of the CUDA driver")
 @pytest.mark.usefixtures("stand_in_nvcc")
 def test_without_nvcc_a_launcher_is_not_run_and_what_to_install_is_said(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -118,6 +122,7 @@ def test_without_nvcc_a_launcher_is_not_run_and_what_to_install_is_said(
     assert f"none in {tmp_path / 'gone'} (CANDLE_PARITY_NVCC); install a CUDA toolkit" in row["message"]
 
 
+@pytest.mark.slow("builds launchers and runs them by a stand-in of the CUDA driver")
 @pytest.mark.usefixtures("stand_in_nvcc")
 def test_a_driver_that_is_older_than_nvcc_is_the_machine_s_doing(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -167,6 +172,7 @@ def real_nvcc(monkeypatch: pytest.MonkeyPatch) -> LibraryCompiler:
     return found
 
 
+@pytest.mark.slow("builds launchers and runs them by a stand-in of the CUDA driver")
 def test_nvcc_takes_a_hip_source(real_nvcc: LibraryCompiler, tmp_path: Path) -> None:
     source, library = tmp_path / "twice.hip", tmp_path / "library"
     source.write_text(

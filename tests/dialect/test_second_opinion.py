@@ -48,6 +48,7 @@ extern "C" void {QUANTIZE}_f32(const void *x, void *vy, int kx, int, int, hipStr
 """
 
 
+@pytest.mark.slow("compiles a port by two compilers, one for AMD targets")
 def test_what_amds_compiler_takes_is_not_the_ports_fault(run: Run, tree: Path) -> None:
     try:
         require_hipcc("gfx90a")
@@ -65,6 +66,7 @@ def test_what_amds_compiler_takes_is_not_the_ports_fault(run: Run, tree: Path) -
     assert said.code == 2
 
 
+@pytest.mark.slow("compiles a port by two compilers, one for AMD targets")
 def test_a_launcher_that_amds_compiler_takes_is_not_the_ports_fault(run: Run, tmp_path: Path) -> None:
     lacking = amd_library_compiler("gfx90a")
     if isinstance(lacking, str):
@@ -81,6 +83,7 @@ def test_a_launcher_that_amds_compiler_takes_is_not_the_ports_fault(run: Run, tm
     assert "no_such" in wrong["message"]
 
 
+@pytest.mark.slow("compiles a port by two compilers, one for AMD targets")
 def test_where_nobody_can_be_asked_the_message_says_so(run: Run, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, "rocm")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")

@@ -20,6 +20,7 @@ extern "C" __global__ void ucopy_f32(size_t numel, size_t dims, const size_t *in
 """
 
 
+@pytest.mark.slow("compiles and judges a port for each target")
 def test_the_target_that_is_named_has_its_macros_and_its_waves(run: Run, tree: Path) -> None:
     (tree / "which.h").write_text("""
 #if defined(__gfx1100__) && defined(__GFX11__) && defined(__AMDGCN__) && __AMDGCN_WAVEFRONT_SIZE__ == 32
@@ -37,6 +38,7 @@ def test_the_target_that_is_named_has_its_macros_and_its_waves(run: Run, tree: P
     assert run(tree, CASE, *KEEPS).statuses() == {"ucopy_f32": "compile_error"}
 
 
+@pytest.mark.slow("compiles and judges a port for each target")
 def test_the_macro_of_the_size_of_waves_is_that_of_the_run(run: Run, tree: Path) -> None:
     (tree / "which.h").write_text(
         "static_assert(__AMDGCN_WAVEFRONT_SIZE__ > 1);\n#define RIGHT (warpSize == __AMDGCN_WAVEFRONT_SIZE__)\n"
@@ -45,6 +47,7 @@ def test_the_macro_of_the_size_of_waves_is_that_of_the_run(run: Run, tree: Path)
         assert run(tree, CASE, "--wave", wave, *KEEPS).statuses() == {"ucopy_f32": "pass"}
 
 
+@pytest.mark.slow("compiles and judges a port for each target")
 @pytest.mark.parametrize(
     ("arch", "type_name", "status"),
     [

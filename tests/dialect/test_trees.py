@@ -11,12 +11,14 @@ from judging import TREES, Run
 KEEPS = ("--order", "forward")  # the order of threads is not the subject here
 
 
+@pytest.mark.slow("compiles and judges a port per test")
 def test_a_port_with_a_header_shim_is_hip_whatever_its_suffix(run: Run) -> None:
     said = run("shimmed/kernels", "uneg_f32", "ucopy_f32", "usqr_f16", "uneg_bf16", "--wave", 64, *KEEPS)
     assert said.statuses() == dict.fromkeys(("uneg_f32", "ucopy_f32", "usqr_f16", "uneg_bf16"), "pass")
     assert said.code == 0
 
 
+@pytest.mark.slow("compiles and judges a port per test")
 def test_the_command_line_says_the_same_as_the_file(run: Run, tmp_path: Path) -> None:
     tree = tmp_path / "kernels"
     tree.mkdir()
@@ -32,6 +34,7 @@ def test_the_command_line_says_the_same_as_the_file(run: Run, tmp_path: Path) ->
     assert "PORT_ONE" in lost.rows["ucopy_f32"]["message"]
 
 
+@pytest.mark.slow("compiles and judges a port per test")
 def test_one_file_of_several_families_and_one_mistake(run: Run) -> None:
     names = ("uabs_f32", "affine_f32", "badd_f32", "bsub_f32", "bmaximum_f32", "cast_f32_u8")
     said = run("one_file/kernels.hip", *names, *KEEPS)
@@ -41,6 +44,7 @@ def test_one_file_of_several_families_and_one_mistake(run: Run) -> None:
     assert said.rows["bsub_f32"]["source"] == "one_file/kernels.hip:37"
 
 
+@pytest.mark.slow("compiles and judges a port per test")
 def test_a_cuda_tree_with_one_broken_file(run: Run) -> None:
     good = ("cast_f32_u8", "cast_f64_u32", "cast_f64_i64", "cast_f16_f32", "cast_f32_f8_e4m3", "affine_f16", "uneg_f32")
     said = run("cuda", *good, "uexp_f32", "uexp_f64", "uabs_f32", *KEEPS)
@@ -72,6 +76,7 @@ extern "C" __global__ void affine_f16(size_t numel, size_t num_dims, const size_
 """
 
 
+@pytest.mark.slow("compiles and judges a port per test")
 def test_products_of_halves_go_where_halves_go(run: Run, tmp_path: Path) -> None:
     (tmp_path / "each.cuh").write_text((TREES / "cuda" / "each.cuh").read_text())
     case = "affine_f16(shape=[32],values=unit)"
@@ -85,6 +90,7 @@ def test_products_of_halves_go_where_halves_go(run: Run, tmp_path: Path) -> None
         assert run(tmp_path, case, *KEEPS).statuses() == {"affine_f16": verdict}, expression
 
 
+@pytest.mark.slow("compiles and judges a port per test")
 def test_a_kernel_is_not_compiled_for_where_it_cannot_be(run: Run, tmp_path: Path) -> None:
     (tmp_path / "unary.cu").write_text((TREES / "cuda" / "waves.cu").read_text())
     (tmp_path / "each.cuh").write_text((TREES / "cuda" / "each.cuh").read_text())
@@ -96,6 +102,7 @@ def test_a_kernel_is_not_compiled_for_where_it_cannot_be(run: Run, tmp_path: Pat
     assert "host.cu" not in said.err
 
 
+@pytest.mark.slow("compiles and judges a port per test")
 def test_a_mask_of_32_lanes_fails_in_a_wave_of_64(run: Run) -> None:
     said = run("cuda", "uneg_f32", "--wave", 64, *KEEPS)
     assert said.statuses() == {"uneg_f32": "crash"}
@@ -103,6 +110,7 @@ def test_a_mask_of_32_lanes_fails_in_a_wave_of_64(run: Run) -> None:
     assert "waves of" not in said.err
 
 
+@pytest.mark.slow("compiles and judges a port per test")
 def test_the_dialect_can_be_named(run: Run) -> None:
     said = run("cuda/waves.cu", "uneg_f32", "--dialect", "hip", *KEEPS)
     assert said.statuses() == {"uneg_f32": "compile_error"}
@@ -110,12 +118,14 @@ def test_the_dialect_can_be_named(run: Run) -> None:
     assert run("one_file", "uabs_f32", "--dialect", "cuda", *KEEPS).wave == 32
 
 
+@pytest.mark.slow("compiles and judges a port per test")
 def test_an_architecture_can_be_named(run: Run) -> None:
     said = run("cuda/casts.cu", "cast_f16_f32", "-D", "__CUDA_ARCH__=700", *KEEPS)
     assert said.statuses() == {"cast_f16_f32": "compile_error"}
     assert "this is CUDA" in said.rows["cast_f16_f32"]["message"]
 
 
+@pytest.mark.slow("compiles and judges a port per test")
 def test_code_objects_of_amd_are_refused_with_a_sentence(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

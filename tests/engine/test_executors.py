@@ -99,6 +99,7 @@ def harmed(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return ran(folder, "--module", "fill", "--kernels", str(tree), "-j", "2")
 
 
+@pytest.mark.slow("whole runs, in which processes die")
 def test_a_right_kernel_passes_and_a_wrong_one_fails_whatever_its_neighbours_do(harmed):
     assert harmed.kernels["fill_u32"]["status"] == "pass"
     assert harmed.kernels["copy2d_u32"]["status"] == "pass"
@@ -107,6 +108,7 @@ def test_a_right_kernel_passes_and_a_wrong_one_fails_whatever_its_neighbours_do(
     assert harmed.code == 1
 
 
+@pytest.mark.slow("whole runs, in which processes die")
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
@@ -123,6 +125,7 @@ def test_a_kernel_that_brings_its_process_down_is_a_crash_that_says_how(harmed, 
     assert kernel in row["failures"][0]["reproduce"]
 
 
+@pytest.mark.slow("whole runs, in which processes die")
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
@@ -137,6 +140,7 @@ def test_code_that_cannot_be_loaded_costs_the_kernels_of_its_file(harmed, kernel
     assert words in harmed.kernels[kernel]["message"]
 
 
+@pytest.mark.slow("whole runs, in which processes die")
 def test_what_a_kernel_prints_is_shown_as_its_own(harmed):
     assert "748 of 748 kernels" not in harmed.out
     lines = [line for line in harmed.err.splitlines() if "748 of 748 kernels" in line]
@@ -144,6 +148,7 @@ def test_what_a_kernel_prints_is_shown_as_its_own(harmed):
     assert all(line.startswith("printed by a kernel: ") for line in lines)
 
 
+@pytest.mark.slow("whole runs, in which processes die")
 def test_the_record_says_what_confined_the_kernels_and_what_was_not_checked(tmp_path):
     assert ran(tmp_path, "fill_u8").run["weakened"] == []
     weak = ran(tmp_path, "fill_u8", "--no-sandbox", HIPCPU_GUARD="0")

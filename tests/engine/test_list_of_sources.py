@@ -39,6 +39,7 @@ def ran(folder: Path, present: str, added: str, monkeypatch: pytest.MonkeyPatch)
     return run(SETUP, JudgeGenerated(Tree.at(port)), KERNELS)
 
 
+@pytest.mark.slow("whole runs of small ports")
 def test_a_broken_file_that_comes_later_breaks_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = ran(tmp_path, U8 + U32, BROKEN, monkeypatch)
     assert {name: outcome.status for name, outcome in result.outcomes.items()} == {
@@ -48,6 +49,7 @@ def test_a_broken_file_that_comes_later_breaks_no_other(tmp_path: Path, monkeypa
     assert result.compile_logs == {}
 
 
+@pytest.mark.slow("whole runs of small ports")
 def test_a_broken_file_keeps_its_errors_when_another_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = ran(tmp_path, BROKEN, U8, monkeypatch)
     for outcome in result.outcomes.values():

@@ -39,6 +39,7 @@ def judges() -> Iterator[Judges]:
         yield found
 
 
+@pytest.mark.slow("a few seconds of each fuzzer")
 @pytest.mark.parametrize("module", MODULES)
 def test_kernels(module: str, judges: Judges) -> None:
     kernels = [kernel for kernel in judges.kernels.values() if kernel.module == module]
@@ -47,6 +48,7 @@ def test_kernels(module: str, judges: Judges) -> None:
     assert tally.tried[module] > 1
 
 
+@pytest.mark.slow("a few seconds of each fuzzer")
 @pytest.mark.parametrize("name", PARSERS)
 def test_parsers(name: str) -> None:
     tally = Tally()
@@ -54,6 +56,7 @@ def test_parsers(name: str) -> None:
     assert tally.tried[name] > 20
 
 
+@pytest.mark.slow("a few seconds of each fuzzer")
 def test_a_wrong_kernel_is_found_and_shrunk(tmp_path: Path) -> None:
     (tmp_path / "fill.hip").write_text(PLANTED)
     found = {}
@@ -92,6 +95,7 @@ def test_what_is_found_is_cut_down() -> None:
     assert parsers.shrunk(parser, b"kernels = [[1, 2], 3]\n") == b"[["
 
 
+@pytest.mark.slow("a few seconds of each fuzzer")
 @pytest.mark.parametrize(
     ("read", "sign", "why"),
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.growing.tree import Tree
 
 JUDGE, MODEL, TABLE = "conformance/verdict/judge.py", "conformance/outcome.py", "conformance/report/tally.py"
@@ -14,6 +16,7 @@ COUNTED = "        self.elements += sum(one.value.size for one in case.expected.
 ROW = '    Column("elements", lambda rows: f"{sum(row.elements for row in rows):,}"),\n'
 
 
+@pytest.mark.nightly("runs a changed copy of the packages in processes of their own")
 def test_a_column_of_record_and_tables_is_three_files(tree: Tree) -> None:
     tree.replace(JUDGE, "        margins = Margins()\n", "        margins = Margins()\n" + COUNTED)
     tree.replace(

@@ -103,6 +103,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     return tree
 
 
+@pytest.mark.slow("runs a changed copy of the packages in processes of their own")
 def test_one_row_makes_a_dtype_of_cases_reference_and_reports(grown: Tree) -> None:
     said, rows = grown.run("--kernels", "own", *NAMES, "--html", "report.html")
     assert said.returncode == 0, said.stdout + said.stderr
@@ -112,6 +113,7 @@ def test_one_row_makes_a_dtype_of_cases_reference_and_reports(grown: Tree) -> No
     assert {"f8e4m3", "i64", "i32", "i16", "u32", "u8", "f8e5m2", "i8"} <= set(heads)
 
 
+@pytest.mark.slow("runs a changed copy of the packages in processes of their own")
 def test_check_knows_what_ports_call_it(grown: Tree) -> None:
     said = grown.parity("check", "--kernels", "own", *NAMES)
     assert said.returncode == 0, said.stdout
@@ -122,6 +124,7 @@ def test_check_knows_what_ports_call_it(grown: Tree) -> None:
     assert "Candle's is f8e5m2* inp" in said.stdout
 
 
+@pytest.mark.slow("runs a changed copy of the packages in processes of their own")
 def test_without_the_row_the_specs_name_it(tree: Tree) -> None:
     with (tree.path / "specs/unary.yaml").open("a") as file:
         file.write(STANZAS["unary"])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.growing.tree import Tree
 
 DTYPES = "{f32,f64,f16,bf16,f8e4m3}"
 OPERATION = "STEPWISE_OP(square, (x * x));"
 
 
+@pytest.mark.slow("runs a changed copy of the packages in processes of their own")
 def test_usquare_for_five_dtypes_is_five_lines_in_four_files(tree: Tree) -> None:
     new = tree.parity("new", f"usquare_{DTYPES}", "--like", "usqr_f32", "--line", "1", "--same-tolerance", "--write")
     assert (new.returncode, new.stderr) == (0, "")

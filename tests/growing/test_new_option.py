@@ -69,6 +69,7 @@ def test_it_is_in_few_files(copy: Tree) -> None:
     assert len(changed) <= MOST_FILES, changed
 
 
+@pytest.mark.nightly("runs a changed copy of the packages in processes of their own")
 def test_the_command_line_brings_it_to_judge_executor_and_record(copy: Tree, port: Path, seen: Path) -> None:
     words = ("--runtime", "cpu", "--kernels", str(port), CASE, "--json", str(port / "r.json"))
     done = copy.parity("run", *words, "--depth", "7")
@@ -83,6 +84,7 @@ def test_the_command_line_brings_it_to_judge_executor_and_record(copy: Tree, por
     assert json.loads((port / "r.json").read_text())["run"]["options"] == []
 
 
+@pytest.mark.nightly("runs a changed copy of the packages in processes of their own")
 def test_the_file_of_the_port_brings_it_there(copy: Tree, port: Path, seen: Path) -> None:
     (port / "candle-parity.toml").write_text("depth = 5\n")
     copy.parity("run", "--runtime", "cpu", "--kernels", str(port), "fill_u8")
@@ -98,6 +100,7 @@ def test_the_file_of_the_port_brings_it_there(copy: Tree, port: Path, seen: Path
     )
 
 
+@pytest.mark.nightly("runs a changed copy of the packages in processes of their own")
 def test_pytest_brings_it_there(copy: Tree, port: Path, seen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     options = ("--parity-kernels", str(port), "--parity-runtime", "cpu", "--parity-depth", "9")
@@ -108,6 +111,7 @@ def test_pytest_brings_it_there(copy: Tree, port: Path, seen: Path, monkeypatch:
     assert set(seen.read_text().splitlines()) == {"judge 9", "executor 9"}
 
 
+@pytest.mark.slow("runs a changed copy of the packages in processes of their own")
 def test_only_the_commands_that_have_it_take_it(copy: Tree) -> None:
     assert "--depth N" in copy.parity("replay", "--help").stdout
     refused = copy.parity("bench", "--depth", "1")

@@ -40,6 +40,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     return tree
 
 
+@pytest.mark.nightly("runs a changed copy of the packages in processes of their own")
 def test_it_runs_a_kernel_and_is_named_in_the_record_and_the_report(copy: Tree) -> None:
     words = ("--runtime", "fourth", "uexp_f32", "--json", "r.json", "--md", "r.md")
     done = copy.parity("run", *words)
@@ -52,6 +53,7 @@ def test_it_runs_a_kernel_and_is_named_in_the_record_and_the_report(copy: Tree) 
     assert "run on a fourth thing" in (copy.path / "r.md").read_text()
 
 
+@pytest.mark.slow("runs a changed copy of the packages in processes of their own")
 def test_it_is_a_choice_of_every_command(copy: Tree) -> None:
     for command in ("run", "bench", "doctor", "record"):
         assert "{auto,rocm,cpu,cuda,fourth,isa}" in copy.parity(command, "--help").stdout

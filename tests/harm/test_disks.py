@@ -16,6 +16,8 @@ import pytest
 from tests.harm.healthy import MODULES, Check, words
 from tests.harm.running import Place, Run, read_record, wait_until
 
+pytestmark = pytest.mark.nightly("damages caches and fills disks under whole runs")
+
 # ---- disks and folders
 
 

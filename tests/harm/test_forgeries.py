@@ -16,6 +16,8 @@ from tests.harm.faults import SUPPORT
 from tests.harm.running import Place, Run, cli, read_record
 from tests.harm.trees import ROOT
 
+pytestmark = pytest.mark.nightly("a whole run for each way to forge a verdict")
+
 RIGHT = "for (size_t i = at(); i < numel; i += step()) buf[i] = value;"
 WRONG = "for (size_t i = at(); i < numel; i += step()) buf[i] = value + 1;"
 

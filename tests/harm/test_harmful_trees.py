@@ -14,6 +14,8 @@ from conformance.files import cache_folder
 from tests.harm.running import Place, cli, differences, read_record
 from tests.harm.trees import ROOT, Tree, build
 
+pytestmark = pytest.mark.nightly("whole runs of kernels that do harm")
+
 COMPILE_SECONDS = 6
 """CPU time, enough for the small files of the tree; the large ones are compiled before, without this limit."""
 

@@ -17,6 +17,8 @@ from tests.harm.healthy import Check, words
 from tests.harm.running import Place, Run, command_of, read_record, suppress_lookup, wait_until
 from tests.harm.trees import ROOT
 
+pytestmark = pytest.mark.nightly("whole runs, of which each process is killed in turn")
+
 EXECUTOR, JUDGE, COMPILER = (
     "conformance.engine.executor",
     "conformance.engine.judge_process",

@@ -1,4 +1,4 @@
-"""The reports of the last release: pages say which commit they are of and render from their records, and ``make parity``
+"""The reports of the last release: pages name their commits and render from their records, and ``make parity``
 changes no committed file.
 
 They are of a release. Nothing here asks whether ``kernels/`` or ``specs/`` have changed since.

@@ -55,6 +55,7 @@ def test_the_pages_have_commands() -> None:
     assert {one.program for one in COMMANDS} == {"candle-parity", "pytest", "make"}
 
 
+@pytest.mark.slow("runs every documented command")
 @pytest.mark.parametrize("command", [*OURS, *in_output()], ids=str)
 def test_the_command_line_is_one(command: Written) -> None:
     arguments = parse(command.words)
@@ -105,6 +106,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.nightly("runs every documented command")
 @pytest.mark.parametrize("words", runnable(), ids=shlex.join)
 def test_the_command_runs(
     words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

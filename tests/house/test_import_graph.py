@@ -70,6 +70,7 @@ def graph() -> dict[str, set[str]]:
     return {name: others - {name, "conformance"} for name, others in found.items()}
 
 
+@pytest.mark.slow("parses every file of the packages")
 def test_no_folder_is_imported_by_what_it_imports() -> None:
     try:
         list(TopologicalSorter(graph()).static_order())
@@ -77,6 +78,7 @@ def test_no_folder_is_imported_by_what_it_imports() -> None:
         pytest.fail(f"imports go in a circle: {' -> '.join(reversed(cycle.args[1]))}")
 
 
+@pytest.mark.slow("parses every file of the packages")
 def test_a_folder_imports_what_stands_above_it_in_the_table_of_contributing() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = page.partition("| `conformance/` |")[2].partition("\n\n")[0]
@@ -88,6 +90,7 @@ def test_a_folder_imports_what_stands_above_it_in_the_table_of_contributing() ->
     assert not any(upwards.values()), upwards
 
 
+@pytest.mark.slow("parses every file of the packages")
 def test_a_circle_would_be_found() -> None:
     with pytest.raises(CycleError):
         list(TopologicalSorter({**graph(), "spec": {"cli"}}).static_order())
@@ -102,10 +105,12 @@ def circle(of: dict[str, set[str]]) -> list[str]:
     return []
 
 
+@pytest.mark.slow("parses every file of the packages")
 def test_no_file_is_imported_by_what_it_imports() -> None:
     assert " -> ".join(circle(file_graph())) == ""
 
 
+@pytest.mark.slow("parses every file of the packages")
 def test_a_circle_of_types_would_be_found() -> None:
     graph = {name: others for name, others in file_graph().items() if room(name) == "spec"}
     assert circle({**graph, "conformance.spec.kernel": {"conformance.spec.load"}}) != []

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from conformance.files import ROOT
 
 BLOCK = re.compile(r"```(sh|)\n(.*?)```", re.DOTALL)
@@ -24,6 +26,7 @@ def steps() -> list[tuple[str, list[str]]]:
     return found
 
 
+@pytest.mark.slow("runs every command of the tutorial")
 def test_every_command_prints_what_the_page_says(tmp_path: Path) -> None:
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     shown = 0

@@ -27,6 +27,7 @@ def numbers(kind: Any) -> NDArray[Any]:
     return np.random.default_rng(1).uniform(1.1, 9, LANES).astype(kind)
 
 
+@pytest.mark.nightly("launches for each instruction and seed, after building the interpreter")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_float_deviates_to_the_other_neighbour_of_the_exact_value(machine: Machine, name: str) -> None:
     a = numbers(np.float32)

@@ -46,6 +46,7 @@ FLAGS = {"gfx942": "0x27000", "gfx1030": "0x31014000", "gfx1100": "0x31004000", 
 """As LLVM's tests and ports have them."""
 
 
+@pytest.mark.nightly("compiles for AMD targets and interprets the code, per target and mistake")
 @pytest.mark.parametrize("target", TARGETS)
 def test_an_array_has_what_was_stored(toolchain: Toolchain, port: Path, tmp_path: Path, target: str) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", ARRAY.replace("INDEX", "i & 31")))
@@ -53,6 +54,7 @@ def test_an_array_has_what_was_stored(toolchain: Toolchain, port: Path, tmp_path
     assert (kernel["status"], kernel["failed"], kernel["cases"] > 5) == ("pass", 0, True), kernel["message"]
 
 
+@pytest.mark.nightly("compiles for AMD targets and interprets the code, per target and mistake")
 @pytest.mark.parametrize("target", TARGETS)
 def test_another_element_is_another_value(toolchain: Toolchain, port: Path, tmp_path: Path, target: str) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", ARRAY.replace("INDEX", "(i + (i == 7)) & 31")))
@@ -61,6 +63,7 @@ def test_another_element_is_another_value(toolchain: Toolchain, port: Path, tmp_
     assert "out[7]" in kernel["failures"][0]["why"] or "buf[7]" in kernel["failures"][0]["why"]
 
 
+@pytest.mark.nightly("compiles for AMD targets and interprets the code, per target and mistake")
 @pytest.mark.parametrize("target", TARGETS)
 def test_beyond_a_threads_memory_is_a_crash_that_names_it(
     toolchain: Toolchain, port: Path, tmp_path: Path, target: str
@@ -77,6 +80,7 @@ def test_beyond_a_threads_memory_is_a_crash_that_names_it(
     assert int(found[1]) >= int(found[2])
 
 
+@pytest.mark.nightly("compiles for AMD targets and interprets the code, per target and mistake")
 @pytest.mark.parametrize("target", TARGETS)
 def test_spilled_registers_come_back(toolchain: Toolchain, port: Path, tmp_path: Path, target: str) -> None:
     source = port / "fill.hip"
@@ -89,6 +93,7 @@ def test_spilled_registers_come_back(toolchain: Toolchain, port: Path, tmp_path:
     assert (kernel["status"], kernel["failed"]) == ("pass", 0), kernel["message"]
 
 
+@pytest.mark.nightly("compiles for AMD targets and interprets the code, per target and mistake")
 @pytest.mark.parametrize("target", FLAGS)
 def test_a_range_drops_what_is_beyond_it(toolchain: Toolchain, port: Path, tmp_path: Path, target: str) -> None:
     """Every thread stores once more than there are elements."""

@@ -64,15 +64,18 @@ def built(request: pytest.FixtureRequest) -> Built:
     return Built(target, corpus.compiled(toolchain, wanted, level))
 
 
+@pytest.mark.nightly("compiles for AMD targets and interprets the code, every source for each target")
 def test_there_are_over_300_kernels(host: dict[int, dict[str, Words]]) -> None:
     assert len(host[64]) > 300
     assert set(corpus.ULPS) <= set(host[64])
 
 
+@pytest.mark.nightly("compiles for AMD targets and interprets the code, every source for each target")
 def test_every_kernel_writes(host: dict[int, dict[str, Words]]) -> None:
     assert [kernel for wave in (64, 32) for kernel, words in host[wave].items() if not words.any()] == []
 
 
+@pytest.mark.nightly("compiles for AMD targets and interprets the code, every source for each target")
 def test_no_instruction_is_unknown(machine: Machine, built: Built) -> None:
     known = {name for _, _, name in machine.meanings(built.target)} | {DUAL}
     unknown = {
@@ -84,6 +87,7 @@ def test_no_instruction_is_unknown(machine: Machine, built: Built) -> None:
     assert unknown == set()
 
 
+@pytest.mark.slow("compiles for AMD targets and interprets the code, every source for each target")
 @pytest.mark.parametrize("order", ["forward", "reverse"])
 def test_answers_are_the_hosts(machine: Machine, built: Built, host: dict[int, dict[str, Words]], order: str) -> None:
     """In reverse stores are late, waves take short turns and approximate instructions deviate."""

@@ -194,6 +194,7 @@ def test_a_field_that_differs_is_seen(wrong: dict[str, Any]) -> None:
     assert (difference(replace(FMA, **wrong), SAID) is not None) is bool(wrong)
 
 
+@pytest.mark.slow("asks llvm-mc for every instruction of every target")
 @pytest.mark.skipif(not ASSEMBLER, reason="there is no llvm-mc, which is part of LLVM's tools")
 @pytest.mark.parametrize("target", [target for target in TARGETS if target != "gfx950"])  # which LLVM 19 does not know
 def test_the_decoder_reads_what_llvm_writes(machine: Machine, target: str) -> None:
@@ -208,6 +209,7 @@ def test_the_decoder_reads_what_llvm_writes(machine: Machine, target: str) -> No
     assert (wrong[:200], missing) == ([], set())
 
 
+@pytest.mark.slow("asks llvm-mc for every instruction of every target")
 @pytest.mark.skipif(ASSEMBLER != "llvm-mc-19", reason="there is no llvm-mc-19, of which the table is made")
 def test_the_table_is_what_llvm_says() -> None:
     pytest.importorskip("ziglang", reason="there is no newer LLVM, which knows gfx950")

@@ -79,6 +79,7 @@ def judged(tmp_path: Path, *words: str) -> tuple[dict[str, Any], dict[str, Any]]
     return record["run"], kernel
 
 
+@pytest.mark.slow("whole runs of the interpreter by the command")
 def test_a_source_is_compiled_for_the_target_and_interpreted(
     toolchain: Toolchain, port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,6 +94,7 @@ def test_a_source_is_compiled_for_the_target_and_interpreted(
     assert "AMD machine code for gfx1100, interpreted; not a GPU" in out
 
 
+@pytest.mark.slow("whole runs of the interpreter by the command")
 def test_a_source_for_hiprtc_needs_no_header_of_hip(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
     """AMD's hiprtc declares the runtime and 16-bit types itself; here hipcc stands in for it."""
     source = FILL.replace("#include <hip/hip_runtime.h>", "").replace("WORK", "half unused = __float2half(value);")
@@ -101,6 +103,7 @@ def test_a_source_for_hiprtc_needs_no_header_of_hip(toolchain: Toolchain, port: 
     assert (kernel["status"], kernel["message"]) == ("pass", None)
 
 
+@pytest.mark.slow("whole runs of the interpreter by the command")
 def test_deviations_are_recorded_and_reproduced(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", BEYOND))
     run, kernel = judged(tmp_path, "--perturb", "7", "--kernels", str(port))
@@ -110,6 +113,7 @@ def test_deviations_are_recorded_and_reproduced(toolchain: Toolchain, port: Path
     assert "--perturb 7" in rerun(read_record(tmp_path / "r.json").run, "fill_f32")
 
 
+@pytest.mark.slow("whole runs of the interpreter by the command")
 def test_a_code_object_is_taken_as_it_is(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
     source = tmp_path / "fill.hip"
     source.write_text(FILL.replace("WORK", ""))
@@ -119,6 +123,7 @@ def test_a_code_object_is_taken_as_it_is(toolchain: Toolchain, port: Path, tmp_p
     assert (kernel["status"], run["arch"], kernel["compiler"]) == ("pass", "gfx942", None)
 
 
+@pytest.mark.slow("whole runs of the interpreter by the command")
 def test_inline_assembly_gets_a_verdict_here_and_none_on_the_host(
     toolchain: Toolchain, port: Path, tmp_path: Path
 ) -> None:
@@ -133,6 +138,7 @@ def test_inline_assembly_gets_a_verdict_here_and_none_on_the_host(
     assert on_host["status"] == "not_run"
 
 
+@pytest.mark.slow("whole runs of the interpreter by the command")
 def test_what_is_not_known_gives_no_verdict(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", UNKNOWN))
     _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
@@ -141,6 +147,7 @@ def test_what_is_not_known_gives_no_verdict(toolchain: Toolchain, port: Path, tm
     assert kernel["message"].startswith(said)
 
 
+@pytest.mark.slow("whole runs of the interpreter by the command")
 def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", BEYOND))
     _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
@@ -150,6 +157,7 @@ def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: Toolchain, po
     assert "--runtime isa --arch gfx942" in kernel["failures"][0]["reproduce"]
 
 
+@pytest.mark.slow("whole runs of the interpreter by the command")
 def test_a_known_fault_of_the_device_libraries_is_named_as_theirs(
     toolchain: Toolchain, port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

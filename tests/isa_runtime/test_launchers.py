@@ -92,6 +92,7 @@ def judged(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     return judge
 
 
+@pytest.mark.slow("builds libraries of launchers for AMD targets and interprets them")
 def test_variables_tables_of_kernels_and_facts_of_the_device(tmp_path: Path) -> None:
     target, lanes = "gfx1100", 32
     compiler = amd_library_compiler(target)
@@ -104,6 +105,7 @@ def test_variables_tables_of_kernels_and_facts_of_the_device(tmp_path: Path) -> 
     assert (done.stdout, done.stderr) == (f"{lanes} (0, '') \n{{10}}\n", "")
 
 
+@pytest.mark.slow("builds libraries of launchers for AMD targets and interprets them")
 def test_right_launchers_pass_and_a_byte_behind_the_scratch_is_a_fault(judged: Judge) -> None:
     rows = judged(
         f"{LAUNCHER}(kx=96,rows=5,values=unit)", OTHER, f"{IN_TILES}(ncols=256,nrows=33,columns=1,values=random)"
@@ -114,6 +116,7 @@ def test_right_launchers_pass_and_a_byte_behind_the_scratch_is_a_fault(judged: J
     assert "past the end of the 16777216-byte allocation" in rows[IN_TILES]["failures"][0]["why"]
 
 
+@pytest.mark.slow("builds libraries of launchers for AMD targets and interprets them")
 @pytest.mark.parametrize(
     ("fault", "status", "why"),
     [
@@ -135,6 +138,7 @@ def test_what_a_launcher_must_not_do_is_named(judged: Judge, fault: Fault, statu
     assert why in row["failures"][0]["why"] or re.search(why, row["failures"][0]["why"])
 
 
+@pytest.mark.slow("builds libraries of launchers for AMD targets and interprets them")
 def test_a_library_that_does_not_load_names_the_symbol(judged: Judge, tmp_path: Path) -> None:
     (tmp_path / "k").mkdir()
     for name, called in ((LAUNCHER, "not_linked"), (OTHER, "hipNotThere")):

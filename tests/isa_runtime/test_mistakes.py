@@ -96,6 +96,7 @@ def same(kernel: str, got: NDArray[np.uint32], right: NDArray[np.uint32]) -> boo
     return bool((np.abs(got.view(kind) - right.view(kind)) <= ULPS).all())
 
 
+@pytest.mark.slow("compiles for AMD targets and interprets the code, for each mistake")
 def test_each_mistake_has_a_row(launched: tuple[str, Answers]) -> None:
     kernels = launched[1].keys()
     assert set(ROWS) | {f"mended_{kernel}" for kernel in ROWS} == kernels
@@ -126,6 +127,7 @@ def test_a_block_beyond_the_launch_bounds_is_refused(machine: Machine) -> None:
     assert message == "kernel clamp: block (1024,1,1): it was compiled for at most 128 threads"
 
 
+@pytest.mark.slow("compiles for AMD targets and interprets the code, for each mistake")
 def test_more_shared_memory_than_there_is_is_not_compiled(machine: Machine, tmp_path: Path) -> None:
     compiled(SOURCE.name, "gfx942")  # which skips where there is no compiler
     (target,) = targets_of("gfx942")

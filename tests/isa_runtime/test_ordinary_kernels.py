@@ -15,6 +15,7 @@ PRINTED = {
 }
 
 
+@pytest.mark.slow("compiles for AMD targets and interprets the code")
 @pytest.mark.parametrize("target", ["gfx942", "gfx90a", "gfx1030", "gfx1100", "gfx1201"])
 def test_an_ordinary_kernel_runs(machine: Machine, capfd: pytest.CaptureFixture[str], target: str) -> None:
     lane = np.arange(64)

@@ -54,6 +54,7 @@ def mended(judging: None, tmp_path_factory: pytest.TempPathFactory) -> Judged:
     return judge(tmp_path_factory.mktemp("mended"), CDNA, "-D", "MENDED")
 
 
+@pytest.mark.nightly("compiles for AMD targets and interprets the code, for each mistake")
 @pytest.mark.parametrize("row", PLANTED, ids=lambda row: f"{row.arch} {row.what}")
 def test_a_planted_mistake_is_caught(judged: dict[str, Judged], row: Planted) -> None:
     kernel, cause = judged[row.arch][row.kernel]
@@ -63,6 +64,7 @@ def test_a_planted_mistake_is_caught(judged: dict[str, Judged], row: Planted) ->
     assert cause == row.cause
 
 
+@pytest.mark.nightly("compiles for AMD targets and interprets the code, for each mistake")
 @pytest.mark.parametrize("row", rows(CDNA, mended=True), ids=lambda row: f"{row.cause} {row.what}")
 def test_a_kernel_that_follows_the_advice_of_its_cause_passes(mended: Judged, row: Planted) -> None:
     assert mended[row.kernel][0]["status"] == "pass"

@@ -88,6 +88,7 @@ def compiled(source: str, target: str) -> bytes:
     return compile_cached(toolchain, Path(__file__).with_name(source), wanted).code
 
 
+@pytest.mark.slow("compiles for AMD targets and interprets the code")
 @pytest.mark.parametrize("target", TARGETS)
 def test_functions_of_the_target_are_exact(machine: Machine, target: str) -> None:
     code = compiled("target.hip", target)
@@ -121,6 +122,7 @@ def product(rows: Words, columns: Words, addends: NDArray[Any], kind: Any, depth
     return next(wide) @ next(wide).T + addends
 
 
+@pytest.mark.slow("compiles for AMD targets and interprets the code")
 @pytest.mark.parametrize("target", WAVES)
 def test_products_of_matrices_are_exact(machine: Machine, target: str) -> None:
     """Of 16 bytes, of 32, of 16 f16 and of 16 bf16, all of the same words: small integers as bf16."""

@@ -88,6 +88,7 @@ def compiled() -> Compile:
     return compile_once
 
 
+@pytest.mark.nightly("every file of kernels/ for five AMD targets")
 @pytest.mark.parametrize("arch", targets())
 @pytest.mark.parametrize("module", MODULES)
 def test_compiles_for_the_target(compiled: Compile, module: str, arch: str) -> None:
@@ -98,6 +99,7 @@ def test_compiles_for_the_target(compiled: Compile, module: str, arch: str) -> N
     assert_complete(code, module)
 
 
+@pytest.mark.nightly("every file of kernels/ for five AMD targets")
 @pytest.mark.parametrize("arch", targets())
 @pytest.mark.parametrize("module", LAUNCHERS)
 def test_launchers_compile_for_the_target(compiled: Compile, module: str, arch: str) -> None:
@@ -120,6 +122,7 @@ def by_zig(module: str) -> CodeObject:
     return parse(compile_cached(toolchain, KERNELS / f"{module}.hip", wanted).code, module)
 
 
+@pytest.mark.nightly("every file of kernels/ for five AMD targets")
 @pytest.mark.parametrize("module", MODULES if os.environ.get("CANDLE_PARITY_AMD_TARGETS") == "all" else ZIGS)
 def test_zigs_clang_compiles_the_kernels_too(module: str) -> None:
     """Where no compiler is installed."""
@@ -132,6 +135,7 @@ def test_zigs_clang_reads_the_kernels_of_launchers_too(module: str) -> None:
     assert by_zig(module).target == "gfx942"
 
 
+@pytest.mark.slow("every file of kernels/ for five AMD targets")
 @pytest.mark.parametrize("module", MODULES)
 def test_parameters_are_called_as_in_the_specs(module: str) -> None:
     """Names and order of the parameters; their types are for ``check``. Needs no compiler for AMD targets."""

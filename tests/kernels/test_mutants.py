@@ -31,18 +31,21 @@ def mutated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
     return _judged(folder, plant(folder / "tree"), CASES)
 
 
+@pytest.mark.nightly("compiles a changed copy of kernels/ and judges both")
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.what for mutant in MUTANTS])
 def test_a_mutant_fails_its_cases(mutant: Any, mutated: dict[str, dict[str, Any]]) -> None:
     failed = [failure["case"] for case in mutant.cases for failure in mutated[case.partition("(")[0]]["failures"]]
     assert {*mutant.cases} <= {*failed}
 
 
+@pytest.mark.nightly("compiles a changed copy of kernels/ and judges both")
 def test_our_kernels_pass_what_the_mutants_fail(tmp_path: Path) -> None:
     rows = _judged(tmp_path, KERNELS, CASES)
     assert {name: row["status"] for name, row in rows.items() if row["status"] != "pass"} == {}
     assert rows.keys() == {case.partition("(")[0] for case in CASES}
 
 
+@pytest.mark.nightly("compiles a changed copy of kernels/ and judges both")
 def test_kernels_like_candles_pass_before_they_are_mutated(tmp_path: Path) -> None:
     rows = _judged(tmp_path, CANDLE_LIKE, LIKE)
     assert {row["status"] for row in rows.values()} == {"pass"}

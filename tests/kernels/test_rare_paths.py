@@ -85,12 +85,14 @@ def judged(capsys: pytest.CaptureFixture[str], wave: str, cases: list[str], *mor
     assert f"{len(cases)} pass" in capsys.readouterr().out
 
 
+@pytest.mark.slow("grids of thousands of blocks, in both waves")
 @pytest.mark.parametrize("wave", ["32", "64"])
 @pytest.mark.parametrize("cases", LARGE_GRIDS.values(), ids=LARGE_GRIDS)
 def test_large_grids(cases: list[str], wave: str, capsys: pytest.CaptureFixture[str]) -> None:
     judged(capsys, wave, cases)
 
 
+@pytest.mark.slow("grids of thousands of blocks, in both waves")
 @pytest.mark.parametrize("wave", ["32", "64"])
 def test_batched_scatter_without_a_tile_in_shared_memory(wave: str, capsys: pytest.CaptureFixture[str]) -> None:
     """As when the output of all columns in flight exceeds the last-level cache."""
@@ -98,6 +100,7 @@ def test_batched_scatter_without_a_tile_in_shared_memory(wave: str, capsys: pyte
     judged(capsys, wave, ["s_u32_f32", "s_i64_f64", "sa_i64_bf16", "sa_u32_f8_e4m3"], *indexing)
 
 
+@pytest.mark.slow("grids of thousands of blocks, in both waves")
 def test_offsets_of_more_than_31_bits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With conditions that are always true: tensors of that size take too long."""
     shutil.copytree(KERNELS, tmp_path / "kernels")

@@ -108,6 +108,7 @@ def test_a_sum_of_integers_has_one_right_result_and_a_long_one_of_fractions_an_i
     assert widths["k=1025"].all()
 
 
+@pytest.mark.slow("stand-ins of libraries, one for each mistake")
 @pytest.mark.parametrize("library", ["cuBLAS", "hipBLAS", "rocBLAS"])
 def test_every_library_is_called_as_it_wants_it(judged: Any, libraries: dict[str, Path], library: str) -> None:
     record, said = judged("", library)
@@ -117,6 +118,7 @@ def test_every_library_is_called_as_it_wants_it(judged: Any, libraries: dict[str
     assert f"library: {library} {version}" in said
 
 
+@pytest.mark.slow("stand-ins of libraries, one for each mistake")
 def test_library_calls_are_counted_apart(judged: Any) -> None:
     record, said = judged("", "cuBLAS", "gemm_f32(m=3,n=5,k=7)")
     assert (record.summary.total, record.summary.cases, len(record.launchers)) == (748, 0, 0)
@@ -133,6 +135,7 @@ CAUSES = {
 }
 
 
+@pytest.mark.slow("stand-ins of libraries, one for each mistake")
 @pytest.mark.parametrize("mistake", CAUSES)
 def test_a_mistake_fails_with_a_cause_that_names_it(judged: Any, mistake: str) -> None:
     record, _ = judged(mistake)
@@ -141,6 +144,7 @@ def test_a_mistake_fails_with_a_cause_that_names_it(judged: Any, mistake: str) -
     assert [finding.cause.id for finding in find_causes(record.libraries, SPECS)] == [wanted]
 
 
+@pytest.mark.slow("stand-ins of libraries, one for each mistake")
 def test_recorded_answers_judge_the_reference_on_any_machine(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, libraries: dict[str, Path]
 ) -> None:
@@ -154,6 +158,7 @@ def test_recorded_answers_judge_the_reference_on_any_machine(
     assert (row["status"], row["cases"]) == ("pass", 41)
 
 
+@pytest.mark.slow("stand-ins of libraries, one for each mistake")
 def test_where_there_is_no_library_a_call_is_not_run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

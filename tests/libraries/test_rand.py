@@ -45,6 +45,7 @@ def judged(
     return judge
 
 
+@pytest.mark.slow("stand-ins of libraries, one for each mistake")
 @pytest.mark.parametrize("library", ["cuRAND", "hipRAND", "rocRAND"])
 def test_every_library_is_called_as_it_wants_it(judged: Any, libraries: dict[str, Path], library: str) -> None:
     record = judged("", library)
@@ -68,6 +69,7 @@ CAUSES = {
 }
 
 
+@pytest.mark.slow("stand-ins of libraries, one for each mistake")
 @pytest.mark.parametrize("mistake", CAUSES)
 def test_a_mistake_fails_with_a_cause_that_names_it(judged: Any, mistake: str) -> None:
     record = judged(mistake)
@@ -76,6 +78,7 @@ def test_a_mistake_fails_with_a_cause_that_names_it(judged: Any, mistake: str) -
     assert [finding.cause.id for finding in find_causes(record.libraries, SPECS)] == [wanted]
 
 
+@pytest.mark.slow("stand-ins of libraries, one for each mistake")
 def test_numbers_beyond_those_that_were_asked_for_are_wrong(judged: Any) -> None:
     record = judged("beyond")
     assert {row.status for row in record.libraries} == {"fail"}

@@ -53,6 +53,7 @@ def compiled(toolchain: Toolchain, folder: Path) -> Callable[..., bytes]:
     return run
 
 
+@pytest.mark.slow("compiles for AMD targets with line tables")
 @pytest.mark.parametrize("version", ["-gdwarf-4", "-gdwarf-5"])
 def test_the_innermost_line_of_the_port_is_named(compiled: Callable[..., bytes], folder: Path, version: str) -> None:
     """Not that of AMD's header in which atomicAdd is, and of the port's own the one that was inlined."""
@@ -64,6 +65,7 @@ def test_the_innermost_line_of_the_port_is_named(compiled: Callable[..., bytes],
     assert {("put.h", 2), ("k.hip", 5)} <= {(Path(file).name, line) for file, line in own}
 
 
+@pytest.mark.slow("compiles for AMD targets with line tables")
 def test_line_tables_leave_the_machine_code_as_it_is(compiled: Callable[..., bytes]) -> None:
     loaded = []
     for words in ((), ("-gline-tables-only", "-gdwarf-5")):

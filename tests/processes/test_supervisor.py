@@ -53,6 +53,7 @@ def python(supervisor: Supervisor, program: str, **settings: int) -> Child:
     return supervisor.start([sys.executable, "-c", program], **settings)
 
 
+@pytest.mark.slow("starts and kills processes")
 @pytest.mark.parametrize("kind", ["stays", "leaves", "nothing"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSEGV])
 def test_children_grandchildren_and_scratch_end_with_the_parent(kind: str, number: int, tmp_path: Path) -> None:

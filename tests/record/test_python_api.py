@@ -11,6 +11,7 @@ from conformance.files import ROOT
 from tests.cli.small_port import small_port
 
 
+@pytest.mark.slow("runs the Python of the documentation")
 def test_the_documented_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_port(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -101,6 +101,7 @@ def test_a_full_device_is_named(tmp_path: Path) -> None:
 WRITES = "import sys; from pathlib import Path; from conformance.record import write_text; "
 
 
+@pytest.mark.slow("starts processes that write records")
 @pytest.mark.parametrize("name", ["link", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1"])
 def test_standard_output_in_a_file_keeps_what_was_printed_before_and_after(tmp_path: Path, name: str) -> None:
     if name == "link":

@@ -136,6 +136,7 @@ PRODUCT_MUTANTS: dict[Mutant, dict[str, float]] = {
 """With the part of all results, but for those that are 0, of which at least so much is refused."""
 
 
+@pytest.mark.slow("the recorded calls again for each mistake of the reference")
 @pytest.mark.parametrize("module", ["mmvq", "mmq", "moe"])
 @pytest.mark.parametrize("mutant", PRODUCT_MUTANTS)
 def test_a_product_with_a_mistake_is_refused(module: str, mutant: Mutant) -> None:
@@ -303,6 +304,7 @@ def rows_in_sorted_order(call: Call) -> dict[str, Array] | None:
     return got
 
 
+@pytest.mark.slow("the recorded calls again for each mistake of the reference")
 @pytest.mark.parametrize(
     "mutant", [rolled_experts, other_factors, no_factors, other_inputs, rows_in_sorted_order], ids=lambda m: m.__name__
 )

@@ -8,6 +8,7 @@ import recorded_calls
 CALLS = {"mmvq": (33, 198), "mmq": (13, 75), "moe": (3, 108)}
 
 
+@pytest.mark.slow("every recorded call of a launcher by the reference")
 @pytest.mark.parametrize("module", CALLS)
 def test_every_recorded_call_is_what_the_reference_allows(module: str) -> None:
     calls = recorded_calls.calls(module)

@@ -11,16 +11,19 @@ from reference import Expected
 MODULES = ("affine", "unary", "binary", "cast", "ternary", "fill")
 
 
+@pytest.mark.slow("every recorded launch again, one step off")
 def test_every_recorded_case_is_there() -> None:
     modules = {kernel.module for kernel in traces.kernels().values()}
     assert sum(1 for module in modules for _ in traces.cases(module)) == 1886
 
 
+@pytest.mark.slow("every recorded launch again, one step off")
 @pytest.mark.parametrize("module", MODULES)
 def test_recorded_answers(module: str) -> None:
     assert list(traces.judge(module)) == []
 
 
+@pytest.mark.slow("every recorded launch again, one step off")
 @pytest.mark.parametrize("module", MODULES)
 def test_one_step_off_is_noticed(module: str) -> None:
     """Where the reference gives no interval, one step on one element of any recorded answer is one step too many."""

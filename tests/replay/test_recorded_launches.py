@@ -60,6 +60,7 @@ def shown(launch):
     return launch.kernel, tuple(launch.grid), tuple(launch.block), launch.shared, args
 
 
+@pytest.mark.slow("writes and reads a launch of every family")
 @pytest.mark.parametrize("kernel", FIRST_OF_EACH_FAMILY, ids=lambda kernel: kernel.launch)
 def test_every_familys_launches_come_back_whole(tmp_path, kernel):
     cases = cases_for(kernel)
@@ -76,6 +77,7 @@ def test_every_familys_launches_come_back_whole(tmp_path, kernel):
         }
 
 
+@pytest.mark.slow("writes and reads a launch of every family")
 @pytest.mark.parametrize("kernel", FIRST_OF_EACH_FAMILY, ids=lambda kernel: kernel.launch)
 def test_a_traces_id_is_unique_and_holds_the_fields_of_its_case(tmp_path, kernel):
     cases = cases_for(kernel)

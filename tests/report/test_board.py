@@ -101,6 +101,7 @@ def test_records_of_other_specs_are_compared_on_what_they_share() -> None:
     assert board.notes[-1] == "In no figure, as not every record has it: uexp_f32."
 
 
+@pytest.mark.slow("renders a board of ten ports")
 def test_ten_ports_fit_into_a_megabyte() -> None:
     worst = [
         result(

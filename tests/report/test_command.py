@@ -42,6 +42,7 @@ def records(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "new.json", tmp_path / "old.json"
 
 
+@pytest.mark.slow("renders every format in processes of their own")
 def test_the_same_record_gives_the_same_bytes_in_every_format(records: tuple[Path, Path], tmp_path: Path) -> None:
     new, old = map(str, records)
     written = []
@@ -59,6 +60,7 @@ def test_the_same_record_gives_the_same_bytes_in_every_format(records: tuple[Pat
     assert all(written[0].values())
 
 
+@pytest.mark.slow("renders every format in processes of their own")
 def test_a_baseline_is_in_the_html_and_the_summary(records: tuple[Path, Path], tmp_path: Path) -> None:
     new, old = map(str, records)
     page, summary = tmp_path / "r.html", tmp_path / "s.md"

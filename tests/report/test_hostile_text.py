@@ -40,6 +40,7 @@ def test_the_hostile_record_has_the_text_in_every_field() -> None:
     assert record.run.builds["<hostile>"].failed == {"<hostile>": "<hostile>"}
 
 
+@pytest.mark.slow("renders a record for each text that could break a page")
 @each_text
 def test_a_hostile_record_is_written_and_read_as_it_is(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("record") / "r.json"
@@ -66,6 +67,7 @@ class Tags(HTMLParser):
         raise AssertionError(f"a comment: {data}")
 
 
+@pytest.mark.slow("renders a record for each text that could break a page")
 @each_text
 def test_html_has_the_elements_of_a_record_with_harmless_text(text: str) -> None:
     harmless, page = (
@@ -92,6 +94,7 @@ def addresses(markdown: str) -> set[object]:
     return {value for token in tokens(markdown) for key, value in token.attrs.items() if key in ("href", "src")}
 
 
+@pytest.mark.slow("renders a record for each text that could break a page")
 @each_text
 def test_markdown_has_the_outline_of_a_record_with_harmless_text(text: str) -> None:
     harmless, page = (render_markdown(hostile_record(SPECS, said), SPECS) for said in ("harmless", text or "x"))
@@ -102,6 +105,7 @@ def test_markdown_has_the_outline_of_a_record_with_harmless_text(text: str) -> N
     assert "//evil" not in outside
 
 
+@pytest.mark.slow("renders a record for each text that could break a page")
 @each_text
 def test_the_summary_has_the_outline_of_a_record_with_harmless_text(text: str) -> None:
     harmless, page = (
@@ -113,6 +117,7 @@ def test_the_summary_has_the_outline_of_a_record_with_harmless_text(text: str) -
     assert page.count("<details>") == page.count("</details>") == harmless.count("<details>")
 
 
+@pytest.mark.slow("renders a record for each text that could break a page")
 @each_text
 def test_junit_is_xml_with_a_case_per_kernel(text: str) -> None:
     output = render_junit(hostile_record(SPECS, text), SPECS)
@@ -122,6 +127,7 @@ def test_junit_is_xml_with_a_case_per_kernel(text: str) -> None:
     assert {element.tag for element in root.iter()} == tags
 
 
+@pytest.mark.slow("renders a record for each text that could break a page")
 @each_text
 def test_the_terminal_gets_no_control_character_and_no_line_of_foreign_make(text: str) -> None:
     record = hostile_record(SPECS, text)

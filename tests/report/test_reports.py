@@ -115,6 +115,7 @@ def test_every_status_has_an_example() -> None:
     assert set(EXAMPLES) == set(STATUSES)
 
 
+@pytest.mark.slow("causes of 20 failures of every kernel in three runs, for the size of the page")
 @pytest.mark.parametrize("render", RENDERERS)
 def test_output_is_the_same_every_time(specs: Specs, render: Callable[..., str]) -> None:
     assert render(record(specs), specs) == render([record(specs)], load_specs())
@@ -126,6 +127,7 @@ def test_nothing_to_report_is_an_error(specs: Specs, render: Callable[..., str])
         render([], specs)
 
 
+@pytest.mark.slow("causes of 20 failures of every kernel in three runs, for the size of the page")
 @pytest.mark.parametrize("render", RENDERERS)
 @pytest.mark.parametrize("text", [NASTY, "", "|||", "```", "\x1b]0;title\x07"])
 def test_no_control_character_gets_out(specs: Specs, render: Callable[..., str], text: str) -> None:
@@ -143,6 +145,7 @@ def test_no_control_character_gets_out(specs: Specs, render: Callable[..., str],
     output.encode("utf-8")
 
 
+@pytest.mark.slow("causes of 20 failures of every kernel in three runs, for the size of the page")
 @pytest.mark.parametrize("render", [render_terminal, render_markdown, render_html])
 def test_a_host_run_is_never_called_an_amd_run(specs: Specs, render: Callable[..., str]) -> None:
     said = "run on the host through the cpu runtime; not executed on an AMD GPU"
@@ -421,6 +424,7 @@ def test_html_lists_every_kernel(specs: Specs) -> None:
     assert all(f'href="#kernel={name}"' in output for name in specs.kernels)
 
 
+@pytest.mark.slow("causes of 20 failures of every kernel in three runs, for the size of the page")
 def test_a_record_of_many_failures_stays_small_in_html(specs: Specs) -> None:
     failures = tuple(Failure(f"c(shape=[{n}])", "w" * 3000, n, "1", "2", 1.0, "command " * 60) for n in range(20))
     rows = [result(specs, name, "fail", cases=30, failed=25, failures=failures) for name in specs.kernels]
@@ -506,6 +510,7 @@ CONDITIONS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow("causes of 20 failures of every kernel in three runs, for the size of the page")
 @pytest.mark.parametrize("render", RENDERERS)
 @pytest.mark.parametrize("what", CONDITIONS)
 def test_what_weakens_the_figures_is_said_with_them(specs: Specs, render: Callable[..., str], what: str) -> None:
@@ -555,6 +560,7 @@ def test_module_and_family_are_those_of_the_specs_whatever_a_record_says(specs: 
     assert "no_such" not in output.replace("\\", "")
 
 
+@pytest.mark.slow("causes of 20 failures of every kernel in three runs, for the size of the page")
 @pytest.mark.parametrize("render", RENDERERS)
 def test_kernels_without_a_dtype_axis_are_reported(render: Callable[..., str]) -> None:
     specs = load_specs()

@@ -140,6 +140,7 @@ def attributes() -> dict[int, int]:
     return {int(hip): int(cuda) for hip, cuda in rows}
 
 
+@pytest.mark.nightly("compiles against AMD's headers of two releases")
 @pytest.mark.parametrize("runtime", SOURCES)
 def test_functions_are_called_as_amd_declares_them(runtime: str, libraries: Libraries, tmp_path: Path) -> None:
     found = functions(text_of(*SOURCES[runtime]))
@@ -155,6 +156,7 @@ def test_both_runtimes_export_the_same_functions() -> None:
     assert cuda.keys() - cpu.keys() == {"hipMemsetD8Async", "hipMemsetD16Async", "hipMemsetD32Async"}
 
 
+@pytest.mark.slow("compiles against AMD's headers of two releases")
 def test_a_difference_is_told(libraries: Libraries, tmp_path: Path) -> None:
     """What the comparison is worth: an argument too few, one of another size, a value for a pointer, another number."""
     wrong = {

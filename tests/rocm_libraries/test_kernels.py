@@ -60,6 +60,7 @@ def any_python() -> str:
     pytest.skip("no Python with hip-python")
 
 
+@pytest.mark.nightly("every file of kernels/ through AMD's hiprtc of two releases, for five targets")
 @pytest.mark.parametrize(
     ("libraries", "module", "arch"),
     rows(),

@@ -39,6 +39,7 @@ print(json.dumps({"pending": pending.name, "headers": headers, "none": runtime.s
 """
 
 
+@pytest.mark.slow("compiles a library of launchers with AMD's headers")
 def test_a_library_is_compiled_and_loaded_and_its_launch_asks_for_a_device(
     libraries: Libraries, get_box: GetBox, tmp_path: Path
 ) -> None:

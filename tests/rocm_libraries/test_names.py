@@ -61,6 +61,7 @@ def names() -> list[str]:
     return sorted({name for name in FUNCTION.findall(outside) if OURS.fullmatch(name)})
 
 
+@pytest.mark.nightly("compiles a use of every name with AMD's headers")
 @pytest.mark.parametrize("libraries", RELEASES, indirect=True, ids=[release.name for release in RELEASES])
 def test_amd_declares_every_function_that_hip_sources_find_here(
     libraries: Libraries, get_box: GetBox, tmp_path: Path

@@ -195,6 +195,7 @@ def compared(ours: ctypes.CDLL, theirs: ctypes.CDLL) -> Iterator[tuple[str, str]
             yield row.name, f"{wrong.size} values, first of {', '.join(at[:-2])}: ours {at[-2]}, AMD's {at[-1]}"
 
 
+@pytest.mark.nightly("compiles every operator with AMD's headers and with ours")
 def test_every_operator_gives_what_amds_gives(ours: ctypes.CDLL, amd: tuple[str, ctypes.CDLL]) -> None:
     release, theirs = amd
     found = dict(compared(ours, theirs))

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.rocm_libraries.box import ROOT, Box
 
 COMMAND = ("-m", "conformance.cli.main", "run")
@@ -83,6 +85,7 @@ def answer(box: Box, python: str, code: str) -> dict[str, Any]:
     return said
 
 
+@pytest.mark.nightly("every layout of AMD's libraries, with each release and hip-python")
 def test_rocm_is_refused_in_one_sentence(box: Box, python: str) -> None:
     done = box.run([python, *COMMAND, "--runtime", "rocm", "uexp_f32"])
     assert done.returncode == 2, done.stdout + done.stderr
@@ -91,6 +94,7 @@ def test_rocm_is_refused_in_one_sentence(box: Box, python: str) -> None:
     assert "--runtime cpu" in sentence
 
 
+@pytest.mark.nightly("every layout of AMD's libraries, with each release and hip-python")
 def test_kernels_run_on_the_host_next_to_amds_library(box: Box, python: str, tmp_path: Path) -> None:
     prepared(python)
     done = box.run([python, *ON_THE_HOST, "--json", str(tmp_path / "record.json")])
@@ -102,6 +106,7 @@ def test_kernels_run_on_the_host_next_to_amds_library(box: Box, python: str, tmp
     }
 
 
+@pytest.mark.nightly("every layout of AMD's libraries, with each release and hip-python")
 def test_the_cpu_runtime_opens_only_its_own_libraries(box: Box, python: str) -> None:
     prepared(python)
     said = answer(box, python, HOST)
@@ -111,6 +116,7 @@ def test_the_cpu_runtime_opens_only_its_own_libraries(box: Box, python: str) -> 
         assert "/runtime/" in path, path
 
 
+@pytest.mark.nightly("every layout of AMD's libraries, with each release and hip-python")
 def test_the_rocm_runtime_opens_only_amds_libraries(box: Box, python: str) -> None:
     said = answer(box, python, AMD)
     release = [int(part) for part in box.libraries.release.name.split(".")]
@@ -122,6 +128,7 @@ def test_the_rocm_runtime_opens_only_amds_libraries(box: Box, python: str) -> No
         assert os.path.dirname(path) == box.layout.libraries, path
 
 
+@pytest.mark.nightly("every layout of AMD's libraries, with each release and hip-python")
 def test_a_kernel_compiles_for_an_amd_target(box: Box, python: str) -> None:
     """With HIP's own headers, or without any: hiprtc has built in what they declare."""
     assert answer(box, python, COMPILED) == {"elf machine": AMDGPU}

@@ -35,6 +35,7 @@ def port(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow("runs by a stand-in of AMD's library")
 @pytest.mark.usefixtures("preloaded")
 def test_a_run_in_an_emulator_is_not_one_on_an_amd_gpu(port: Path) -> None:
     ran = run(port, "fill_u8")
@@ -45,11 +46,13 @@ def test_a_run_in_an_emulator_is_not_one_on_an_amd_gpu(port: Path) -> None:
     assert (told["emulator"], told["driver"]) == ("rocjitsu (librocjitsu_kmd.so)", None)
 
 
+@pytest.mark.slow("runs by a stand-in of AMD's library")
 def test_without_one_nothing_is_named(port: Path) -> None:
     assert "executed on an AMD GPU through the ROCm runtime" in run(port, "fill_u8").out
     assert json.loads((port / "record.json").read_text())["run"]["emulator"] is None
 
 
+@pytest.mark.slow("runs by a stand-in of AMD's library")
 @pytest.mark.usefixtures("preloaded")
 def test_the_doctor_names_it() -> None:
     words = [sys.executable, "-m", "conformance.cli.main", "doctor", "--runtime", "rocm"]

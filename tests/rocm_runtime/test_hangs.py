@@ -38,12 +38,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor_host, "SECONDS_TO_END", 2.0)
 
 
+@pytest.mark.slow("waits for devices that hang")
 def test_a_device_that_does_not_open_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
     monkeypatch.setenv("STAND_IN_HIP_HANGING", "0")
     with pytest.raises(EngineError, match=r"device 0 of the rocm runtime did not open within 4 s.*reset the GPU"):
         run(setup_for(tmp_path), JudgeGenerated(Tree.at(tmp_path)), [load_specs().kernels[name] for name in NAMES])
 
 
+@pytest.mark.slow("waits for devices that hang")
 def test_a_device_that_hangs_is_waited_for_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
@@ -56,6 +58,7 @@ def test_a_device_that_hangs_is_waited_for_once(
         host.close()
 
 
+@pytest.mark.slow("waits for devices that hang")
 def test_the_kernels_of_a_device_that_hangs_are_left_to_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
@@ -74,6 +77,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
         host.close()
 
 
+@pytest.mark.slow("waits for devices that hang")
 def test_a_host_that_does_not_answer_is_killed_with_its_executors(host: Host, impatient: None) -> None:
     # As when a child waits for a driver so that not even SIGKILL ends it.
     state = host.start([0])

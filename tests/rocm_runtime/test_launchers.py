@@ -37,6 +37,7 @@ def compiler() -> str:
     return found.name
 
 
+@pytest.mark.nightly("builds launchers for an AMD GPU and loads them into executors")
 @pytest.mark.usefixtures("over_stand_in")
 def test_a_right_launcher_passes_and_a_byte_behind_the_scratch_is_seen(folder: Path, compiler: str) -> None:
     case = f"{IN_TILES}(ncols=256,nrows=33,columns=1,values=random)"
@@ -48,6 +49,7 @@ def test_a_right_launcher_passes_and_a_byte_behind_the_scratch_is_seen(folder: P
     assert "outside" not in judged(folder, case, LAUNCHER_MENDED="1").why(IN_TILES)
 
 
+@pytest.mark.nightly("builds launchers for an AMD GPU and loads them into executors")
 @pytest.mark.usefixtures("over_stand_in", "compiler")
 @pytest.mark.parametrize(
     ("fault", "environment", "status", "why"),
@@ -67,6 +69,7 @@ def test_what_a_launcher_does_wrong_is_named(
     assert why in ran.why(LAUNCHER)
 
 
+@pytest.mark.nightly("builds launchers for an AMD GPU and loads them into executors")
 @pytest.mark.usefixtures("over_stand_in", "compiler")
 @pytest.mark.parametrize("fault", [Fault.RIGHT, Fault.WAITS, Fault.NULL_STREAM], ids=lambda fault: fault.name)
 @pytest.mark.parametrize("how", ["801", "unordered", "uncalled"])
@@ -76,6 +79,7 @@ def test_where_the_stream_cannot_be_held_nobody_is_accused(folder: Path, fault: 
     assert ran.kernels[LAUNCHER]["status"] == "pass", ran.err
 
 
+@pytest.mark.nightly("builds launchers for an AMD GPU and loads them into executors")
 @pytest.mark.usefixtures("over_stand_in", "compiler")
 def test_a_launcher_that_waits_for_its_stream_is_right(folder: Path) -> None:
     """It waits until the stream is let go, and for no longer than that."""
@@ -83,6 +87,7 @@ def test_a_launcher_that_waits_for_its_stream_is_right(folder: Path) -> None:
     assert ran.kernels[LAUNCHER]["status"] == "pass", ran.err
 
 
+@pytest.mark.nightly("builds launchers for an AMD GPU and loads them into executors")
 @pytest.mark.usefixtures("over_stand_in")
 def test_without_a_compiler_it_is_said_what_to_install(folder: Path) -> None:
     ran = judged(folder, CASE, CANDLE_PARITY_AMD_COMPILER="zig")

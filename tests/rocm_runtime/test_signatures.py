@@ -56,12 +56,14 @@ def wrong(stand_in_rocm: Path, tmp_path_factory: pytest.TempPathFactory) -> Ran:
         return judged(tmp_path_factory.mktemp("wrong"), code_object([*rows, MORE]), *WRONG, "fill_i64", "fill_f16")
 
 
+@pytest.mark.slow("compiles a code object per signature and runs it by a stand-in")
 @pytest.mark.parametrize("name", WRONG)
 def test_another_argument_is_a_signature_that_names_the_parameter(wrong: Ran, name: str) -> None:
     assert wrong.kernels[name]["status"] == "signature"
     assert wrong.kernels[name]["message"].startswith(WRONG[name][1])
 
 
+@pytest.mark.slow("compiles a code object per signature and runs it by a stand-in")
 def test_another_count_is_a_signature_that_lists_the_parameters(wrong: Ran) -> None:
     assert wrong.kernels["fill_i64"]["status"] == "signature"
     assert (
@@ -73,6 +75,7 @@ def test_a_kernel_that_the_bytes_lack_is_missing(wrong: Ran) -> None:
     assert wrong.kernels["fill_f16"]["status"] == "missing"
 
 
+@pytest.mark.slow("compiles a code object per signature and runs it by a stand-in")
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942:xnack+"])
 def test_code_for_another_device_is_named_with_both(over_stand_in: Path, tmp_path: Path, target: str) -> None:
     ran = judged(tmp_path, code_object([kernel_row(load_specs().kernels[KERNEL])], target), KERNEL)
@@ -88,6 +91,7 @@ def bundle(**rows: object) -> bytes:
     )
 
 
+@pytest.mark.slow("compiles a code object per signature and runs it by a stand-in")
 def test_the_entry_of_the_devices_architecture_is_compared_and_loaded(over_stand_in: Path, tmp_path: Path) -> None:
     good = kernel_row(load_specs().kernels[KERNEL])
     wrong = kernel_row(load_specs().kernels[KERNEL], WRONG[KERNEL][0])
@@ -100,6 +104,7 @@ def test_the_entry_of_the_devices_architecture_is_compared_and_loaded(over_stand
     assert ran.kernels[KERNEL]["status"] == "crash"  # it was launched
 
 
+@pytest.mark.slow("compiles a code object per signature and runs it by a stand-in")
 def test_a_bundle_that_nothing_here_can_read_is_not_the_kernels_doing(over_stand_in: Path, tmp_path: Path) -> None:
     both = bundle(gfx942=kernel_row(load_specs().kernels[KERNEL]))
     ran = judged(tmp_path, HEADERS[2](7, both, len(both)) + both, KERNEL)

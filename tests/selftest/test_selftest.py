@@ -58,6 +58,7 @@ def test_every_class_of_bugs_has_an_edit_or_a_reason() -> None:
     assert all(edits[name] or row.keys() & {"alone", "launch", "why"} for name, row in bug_classes().items())
 
 
+@pytest.mark.nightly("compiles and judges a hundred mutants")
 def test_a_sample_of_the_mutants_is_killed() -> None:
     every = [one for one in sources() if one.name in SAMPLED]
     pool = [row for row in (*of_bug_classes(every), *sampled(every, 700, 1)) if OWN.fullmatch(row[1].file)]
@@ -72,11 +73,13 @@ def test_a_sample_of_the_mutants_is_killed() -> None:
     assert sorted(survived) == sorted(SURVIVE)
 
 
+@pytest.mark.nightly("compiles and judges a hundred mutants")
 @pytest.mark.parametrize("row", [one for one in alone() if one.source == "sort"][:2], ids=lambda row: row.bug_class)
 def test_what_only_a_compiler_reads_is_noticed(row) -> None:
     assert tried(row) is not None
 
 
+@pytest.mark.slow("compiles and judges a hundred mutants")
 def test_a_wrong_place_of_an_output_is_noticed() -> None:
     specs = load_specs()
     kernels = [*specs.kernels.values(), *specs.launchers.values()][::12]
@@ -86,6 +89,7 @@ def test_a_wrong_place_of_an_output_is_noticed() -> None:
     assert [one for one in lived if not is_equivalent_launch(one)] == []
 
 
+@pytest.mark.nightly("compiles and judges a hundred mutants")
 @pytest.mark.parametrize(
     "variant", [one for one in variants() if one.source.stem == "variants"][::4], ids=lambda one: one.what
 )

@@ -140,6 +140,7 @@ def test_every_file_has_right_and_wrong_rows_of_macros_that_it_reads() -> None:
         assert [macro for macro in macros if not re.search(rf"\b{macro}\b", text)] == [], name_of(row)
 
 
+@pytest.mark.nightly("compiles each way to sum, right and wrong, and judges it")
 @pytest.mark.parametrize("rewrite", RIGHT + MORE_ACCURATE, ids=name_of)
 def test_another_order_is_right(rewrite: Rewrite, tmp_path: Path) -> None:
     for salt in range(SALTS):
@@ -148,6 +149,7 @@ def test_another_order_is_right(rewrite: Rewrite, tmp_path: Path) -> None:
         assert {name: status for name, status in found.items() if status != "pass"} == {}, f"--seed-salt {salt}"
 
 
+@pytest.mark.nightly("compiles each way to sum, right and wrong, and judges it")
 @pytest.mark.parametrize("rewrite", WRONG, ids=name_of)
 def test_a_sum_that_is_not_one_is_noticed(rewrite: Rewrite, tmp_path: Path) -> None:
     found = judged(rewrite, tmp_path, "")

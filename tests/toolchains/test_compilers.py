@@ -52,6 +52,7 @@ def of_kind(kind: toolchains.Kind) -> Toolchain:
         pytest.skip(f"NOT COMPILED FOR AMD TARGETS: {missing}")
 
 
+@pytest.mark.slow("starts each compiler that is installed")
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_compiler_makes_the_same_argument_layout(kind: toolchains.Kind, source: Path) -> None:
     toolchain = of_kind(kind)
@@ -78,6 +79,7 @@ def test_the_device_libraries_are_named_with_their_llvm(version: str, tmp_path: 
     assert llvm_version(tmp_path) == ""
 
 
+@pytest.mark.slow("starts each compiler that is installed")
 @pytest.mark.parametrize("kind", ["clang", "zig"])
 def test_libraries_of_another_llvm_than_the_compiler_s_are_said_to_be(
     kind: toolchains.Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -122,6 +124,7 @@ extern "C" __global__ void other(float *p) { p[threadIdx.x] = 3; }
 """
 
 
+@pytest.mark.slow("starts each compiler that is installed")
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_compiler_obeys_launch_bounds_and_leaves_nothing_undefined(kind: toolchains.Kind, tmp_path: Path) -> None:
     """``tanhf`` needs a constant of old device libraries that the drivers of newer compilers leave out."""
@@ -131,6 +134,7 @@ def test_each_compiler_obeys_launch_bounds_and_leaves_nothing_undefined(kind: to
     assert {name: kernel.max_workgroup for name, kernel in kernels.items()} == {"few": 64, "more": 128}
 
 
+@pytest.mark.slow("starts each compiler that is installed")
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_undefined_symbol_is_refused_with_the_kernel_that_uses_it(kind: toolchains.Kind, tmp_path: Path) -> None:
     toolchain, source = of_kind(kind), tmp_path / "undefined.hip"
@@ -139,6 +143,7 @@ def test_an_undefined_symbol_is_refused_with_the_kernel_that_uses_it(kind: toolc
         toolchain.compile(source, GFX942, tmp_path / "k.hsaco")
 
 
+@pytest.mark.slow("starts each compiler that is installed")
 @pytest.mark.parametrize("wanted", [GFX942, GFX1100], ids=lambda wanted: wanted.name)
 def test_so_is_a_code_object_that_was_linked_with_one(wanted: Target, tmp_path: Path) -> None:
     toolchain, source, output = of_kind("clang"), tmp_path / "undefined.hip", tmp_path / "k.hsaco"
@@ -148,6 +153,7 @@ def test_so_is_a_code_object_that_was_linked_with_one(wanted: Target, tmp_path: 
         read_code_objects(output)
 
 
+@pytest.mark.slow("starts each compiler that is installed")
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_object_is_kept_until_a_file_or_an_option_changes(kind: toolchains.Kind, source: Path) -> None:
     toolchain = of_kind(kind)
@@ -160,6 +166,7 @@ def test_an_object_is_kept_until_a_file_or_an_option_changes(kind: toolchains.Ki
     assert parse(changed.code, "scale").kernels["scale"].lds == 4 * 128
 
 
+@pytest.mark.slow("starts each compiler that is installed")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_object_is_named_and_compiled_again(kind: toolchains.Kind, source: Path) -> None:
     toolchain = of_kind(kind)
@@ -175,6 +182,7 @@ def test_a_damaged_object_is_named_and_compiled_again(kind: toolchains.Kind, sou
     assert not compile_cached(toolchain, source, GFX942).fresh
 
 
+@pytest.mark.slow("starts each compiler that is installed")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_first_error_is_told_and_nothing_is_kept(kind: toolchains.Kind, source: Path, tmp_path: Path) -> None:
     toolchain = of_kind(kind)
@@ -283,6 +291,7 @@ def test_device_libraries_are_found_as_packages_and_wheels_lay_them_out(
     assert find_device_libraries([tmp_path]) == folder
 
 
+@pytest.mark.slow("starts each compiler that is installed")
 def test_the_headers_of_the_installation_come_before_those_of_another_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

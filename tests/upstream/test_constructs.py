@@ -317,6 +317,7 @@ CONSTRUCTS = {
 }
 
 
+@pytest.mark.slow("resolves Rust with many ways to load a kernel")
 @pytest.mark.parametrize(("code", "expected"), CONSTRUCTS.values(), ids=CONSTRUCTS.keys())
 def test_construct(tmp_path: Path, code: str, expected: set[str]) -> None:
     wiring = analyse(tmp_path, code)
@@ -339,6 +340,7 @@ def test_evidence(tmp_path: Path) -> None:
     assert wiring.wired_at("toy_u8") == []
 
 
+@pytest.mark.slow("resolves Rust with many ways to load a kernel")
 def test_a_load_with_too_many_ways_is_reported(tmp_path: Path) -> None:
     flags = ", ".join(f"f{number}: bool" for number in range(14))
     name = ", ".join(f'if f{number} {{ "a" }} else {{ "b" }}' for number in range(14))

@@ -27,6 +27,7 @@ def test_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "no difference: 4 kernels" in out
 
 
+@pytest.mark.slow("reads a checkout of kernels")
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [

@@ -13,6 +13,7 @@ from tests.upstream.edits import added_lines
 USQUARE = ["usquare_f32", "usquare_f64", "usquare_f16", "usquare_bf16", "usquare_fp8_e4m3"]
 
 
+@pytest.mark.slow("adds a kernel to a copy of the specs in processes of their own")
 @pytest.mark.parametrize(
     ("name", "like", "module", "expected"),
     [
@@ -53,6 +54,7 @@ def test_a_name_that_fits_becomes_an_entry(
     assert all(line in out for line in lines)
 
 
+@pytest.mark.slow("adds a kernel to a copy of the specs in processes of their own")
 @pytest.mark.parametrize(
     ("name", "like", "dtype"),
     [
@@ -75,6 +77,7 @@ def test_any_other_name_becomes_a_stanza(specs: Path, name: str, like: str, dtyp
     assert [(p.name, p.role, p.dtype) for p in kernel.params] == expected
 
 
+@pytest.mark.slow("adds a kernel to a copy of the specs in processes of their own")
 @pytest.mark.parametrize(
     "names", [["usquare_{f32,f64,f16,bf16,f8e4m3}"], USQUARE, ["usquare_f32", "usquare_{f64,f16}", *USQUARE]]
 )
@@ -117,11 +120,13 @@ def test_without_write_the_specs_stay(specs: Path, capsys: pytest.CaptureFixture
         assert part in out
 
 
+@pytest.mark.slow("adds a kernel to a copy of the specs in processes of their own")
 def test_an_operation_is_led_to_its_header(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "usquare_f32", "--like", "usqr_f32", "--same-tolerance"]) == 0
     assert "kernels/include/unary_ops.h: the operation itself, next to sqr" in capsys.readouterr().out
 
 
+@pytest.mark.slow("adds a kernel to a copy of the specs in processes of their own")
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
