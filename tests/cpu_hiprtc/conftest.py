@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from conformance.runtimes.cpu.build import forwarding_headers, write_headers
+from conformance.toolchains.host import OLDEST_CLANG
+from conformance.toolchains.search import on_path
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU = ROOT / "conformance" / "runtimes" / "cpu"
@@ -136,8 +138,9 @@ class Hiprtc:
 
 
 def compiler() -> str:
-    for name in ("clang++", "clang++-20", "clang++-19", "clang++-18", "g++", "g++-12"):
-        if path := shutil.which(name):
+    """The newest clang of this machine, under its versioned name too, as the harness takes it; else g++."""
+    for path in (*on_path("clang++", OLDEST_CLANG), shutil.which("g++")):
+        if path is not None:
             return path
     pytest.skip("no C++ compiler on this machine: libhiprtc is not tested")
 

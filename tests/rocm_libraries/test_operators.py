@@ -139,6 +139,8 @@ def differs(row: Row, ours: Array, theirs: Array) -> Array:
 
 
 def built(folder: Path, name: str, absent: re.Pattern[str], words: list[str]) -> ctypes.CDLL:
+    if "clang" not in Path(compiler()).name:
+        pytest.skip("no clang on this machine: g++ rounds _Float16 and converts to integers in other ways")
     file, library = folder / f"{name}.cpp", folder / f"{name}.so"
     file.write_text((HERE / f"{name}.cpp").read_text() + source(rows(), absent))
     done = subprocess.run(

@@ -253,6 +253,8 @@ Words preprocess_flags(const Toolchain &toolchain, const Options &options) {
   // -march and -O are here because kernels may ask for __AVX2__ or __OPTIMIZE__. -O2 compiles for a quarter longer, and
   // kernels that run for microseconds gain nothing by it.
   Words flags = {"-std=" + options.standard, "-march=native", "-O1"};
+  // Ubuntu's compilers define it. With it stdio.h defines printf, which simt/support.h does too.
+  flags.push_back("-U_FORTIFY_SOURCE");
   if (!compiles_launchers(options)) flags.insert(flags.end(), {"-fno-exceptions", "-fno-rtti"});
   // By these instructions a _Float16 product and sum would be fused, and NaN not become 0.
   flags.push_back("-mno-avx512fp16");
