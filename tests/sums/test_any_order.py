@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,8 +142,15 @@ def test_every_file_has_right_and_wrong_rows_of_macros_that_it_reads() -> None:
         assert [macro for macro in macros if not re.search(rf"\b{macro}\b", text)] == [], name_of(row)
 
 
-@pytest.mark.nightly("compiles each way to sum, right and wrong, and judges it")
-@pytest.mark.parametrize("rewrite", RIGHT + MORE_ACCURATE, ids=name_of)
+def in_tiers(rows: Sequence[Rewrite]) -> list[Any]:
+    """The rows for ``parametrize``: two of one file in ``make test``, the others at night."""
+    often = [row for row in rows if row.file == "softmax"][:2]
+    slow = pytest.mark.slow("compiles a file of kernels and judges it")
+    nightly = pytest.mark.nightly("compiles each way to sum, right and wrong, and judges it")
+    return [pytest.param(row, marks=slow if row in often else nightly, id=name_of(row)) for row in rows]
+
+
+@pytest.mark.parametrize("rewrite", in_tiers(RIGHT + MORE_ACCURATE))
 def test_another_order_is_right(rewrite: Rewrite, tmp_path: Path) -> None:
     for salt in range(SALTS):
         found = judged(rewrite, tmp_path, str(salt or ""))
@@ -149,8 +158,7 @@ def test_another_order_is_right(rewrite: Rewrite, tmp_path: Path) -> None:
         assert {name: status for name, status in found.items() if status != "pass"} == {}, f"--seed-salt {salt}"
 
 
-@pytest.mark.nightly("compiles each way to sum, right and wrong, and judges it")
-@pytest.mark.parametrize("rewrite", WRONG, ids=name_of)
+@pytest.mark.parametrize("rewrite", in_tiers(WRONG))
 def test_a_sum_that_is_not_one_is_noticed(rewrite: Rewrite, tmp_path: Path) -> None:
     found = judged(rewrite, tmp_path, "")
     assert found
