@@ -166,5 +166,7 @@ def test_a_shim_without_a_type_is_one_cause_of_a_foreign_port(
     assert find_causes(results(record, SPECS), SPECS) == []
     shim, other = find_causes(launcher_results(record, SPECS), SPECS)
     assert (shim.detail, shim.files, len(shim.shares)) == ("unknown type name 'port_stream_t'", 3, 4)
-    assert (other.detail, other.files, len(other.shares)) == ("unknown type name 'other_stream_t'", 1, 1)
+    # Where no compiler for AMD targets is installed, a single refusal says so too.
+    detail = (other.detail or "").partition(" (nobody checked whether AMD's compiler takes it")[0]
+    assert (detail, other.files, len(other.shares)) == ("unknown type name 'other_stream_t'", 1, 1)
     assert "4 launchers: Does not compile in 3 files: unknown type name 'port_stream_t'\n" in capsys.readouterr().out

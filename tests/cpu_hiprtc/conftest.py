@@ -187,6 +187,7 @@ def hiprtc(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     stand_in.write_text(STAND_IN)
     build([stand_in], folder / "stand_in.so")
     ctypes.CDLL(os.fspath(folder / "stand_in.so"), mode=ctypes.RTLD_GLOBAL)
+    os.environ.setdefault("HIPCPU_CXX", compiler())
     os.environ["HIPCPU_INCLUDE"] = os.fspath(CPU / "include")
     write_headers(forwarding_headers("cpu", CPU / "include"), library.parent / "include")
     return Hiprtc(library, folder)

@@ -254,9 +254,10 @@ def test_without_any_compiler_the_message_says_what_to_install(monkeypatch: pyte
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, versions: dict[str, str]) -> None:
-    """Makes these programs the only ones there are, with what they say to --version."""
+    """Makes these programs the only ones there are, with what they say to --version; ``c++`` is that of ziglang."""
     monkeypatch.delenv(toolchain.ENVIRONMENT, raising=False)
     monkeypatch.setattr(toolchain.shutil, "which", lambda name: f"/bin/{name}" if name in versions else None)
+    monkeypatch.setattr(toolchain, "zig", lambda tool: ("python", "-m", "ziglang", tool) if "c++" in versions else ())
     monkeypatch.setattr(toolchain, "_version", lambda words: versions.get(Path(words[-1]).name))
 
 

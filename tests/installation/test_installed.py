@@ -26,8 +26,8 @@ extern "C" __global__ void uneg_f32(size_t numel, size_t dims, const size_t *inf
   }
 }
 """
-IDLE = "import sys\n\ndef test_own():\n    heavy = {'numpy', 'pydantic', 'yaml', 'conformance.pytest_items'}\n"
-IDLE += "    assert heavy & set(sys.modules) == set()\n"
+IDLE = "import pathlib, sys\n\ndef test_own():\n    heavy = {'numpy', 'pydantic', 'yaml', 'conformance.pytest_items'}\n"
+IDLE += "    pathlib.Path('loaded').write_text(' '.join(sorted(heavy & set(sys.modules))))\n"
 
 
 @pytest.fixture
@@ -128,22 +128,31 @@ def test_pytest_does_not_pass_where_no_kernel_was_judged(
     assert run.returncode == 2, run.stdout
 
 
+def assert_idle(installation: Installation, folder: Path, *options: str) -> None:
+    """The plugin imports nothing heavy that other plugins of this machine do not import without it."""
+    words = ("python", "-m", "pytest", "-p", "no:cacheprovider")
+    without = installation.says(folder, *words, "-p", "no:conformance.pytest_plugin", "--noconftest")
+    assert without.returncode == 0, without.stdout
+    others = (folder / "loaded").read_text()
+    run = installation.says(folder, *words, *options)
+    assert run.returncode == 0, run.stdout
+    assert "1 passed" in run.stdout
+    assert "parity" not in run.stdout.splitlines()[-1]
+    assert (folder / "loaded").read_text() == others
+
+
 def test_the_plugin_does_nothing_in_other_runs(installation: Installation, tmp_path: Path) -> None:
     (tmp_path / "test_own.py").write_text(IDLE)
     (tmp_path / "unary.yaml").write_text("not: a spec\n")
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["candle-parity"]\n')
-    run = installation.says(tmp_path, "python", "-m", "pytest", "-p", "no:cacheprovider")
-    assert run.returncode == 0, run.stdout
-    assert "1 passed" in run.stdout
-    assert "parity" not in run.stdout.splitlines()[-1]
+    assert_idle(installation, tmp_path)
     assert "--parity-kernels" in installation.says(tmp_path, "python", "-m", "pytest", "--help").stdout
 
 
 def test_asking_for_the_plugin_by_name_too_is_no_error(installation: Installation, tmp_path: Path) -> None:
     (tmp_path / "test_own.py").write_text(IDLE)
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["conformance.pytest_plugin"]\n')
-    run = installation.says(tmp_path, "python", "-m", "pytest", "-p", "conformance.pytest_plugin")
-    assert run.returncode == 0, run.stdout
+    assert_idle(installation, tmp_path, "-p", "conformance.pytest_plugin")
 
 
 @pytest.mark.parametrize("words", [["new", "uexp2_f32", "--like", "uexp_f32", "--write"]])

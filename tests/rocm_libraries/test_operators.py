@@ -138,6 +138,17 @@ def differs(row: Row, ours: Array, theirs: Array) -> Array:
     return ours != theirs
 
 
+NEEDS_CLANG = {"7.2": 19}
+"""By release of HIP: its headers give __builtin_amdgcn_fence an argument that older clangs do not know."""
+
+
+def clang_release() -> int:
+    """The release of the clang of these tests; 0 where it is none."""
+    said = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"clang version (\d+)", said)
+    return int(found[1]) if found else 0
+
+
 def built(folder: Path, name: str, absent: re.Pattern[str], words: list[str]) -> ctypes.CDLL:
     if "clang" not in Path(compiler()).name:
         pytest.skip("no clang on this machine: g++ rounds _Float16 and converts to integers in other ways")
@@ -169,6 +180,10 @@ def amd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
             pytest.skip("HIP'S HEADERS ARE NOT TO BE HAD: this machine has none of HIP 5.2 in /usr/include")
         headers = INSTALLED
     else:
+        if clang_release() < NEEDS_CLANG.get(release.name, 0):
+            pytest.skip(
+                f"the headers of HIP {release.name} need clang {NEEDS_CLANG[release.name]}: {compiler()} is older"
+            )
         found = unpacked(release)
         headers = found.include / "hip"
     folder = tmp_path_factory.mktemp("amd")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -16,6 +17,16 @@ from conformance.toolchains import amd as toolchains
 from conformance.toolchains.amd import KINDS, CompileFailure, Toolchain, find_toolchain
 from conformance.toolchains.device_libraries import find_device_libraries, llvm_version
 from conformance.toolchains.targets import AmdError, Target, target
+
+
+@pytest.fixture(autouse=True)
+def no_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the package triton, which brings device libraries of its own, were not installed."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "triton" else find(name, *rest)
+    )
+
 
 GFX942, GFX1100 = target("gfx942"), target("gfx1100")
 

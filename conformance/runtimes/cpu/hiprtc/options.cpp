@@ -95,7 +95,8 @@ Toolchain find_toolchain() {
   Toolchain found;
   found.compiler = lines_in("HIPCPU_CXX");
   if (found.compiler.empty())
-    found.compiler = first_program({"clang++", "clang++-20", "clang++-19", "clang++-18", "g++"});
+    found.compiler = first_program(
+        {"clang++", "clang++-21", "clang++-20", "clang++-19", "clang++-18", "clang++-17", "clang++-16", "g++"});
   if (found.compiler.empty())
     throw std::runtime_error("no C++ compiler for the cpu runtime in PATH: install clang++ or g++, or set HIPCPU_CXX");
   Kind kind = ask_kind(found.compiler);
