@@ -1,0 +1,120 @@
+"""The files that a source mentions, by any spelling: more than a compiler reads of it, for where nobody lists that.
+
+Not a preprocessor. Whatever stands in a text and is the name of a regular file counts, in an ``#include`` or not: in a
+macro, a string, a comment, or assembly. So no way of writing an ``#include`` is one too many.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.reading import MIB, read_bytes
+
+_MOST = 64 * MIB
+_MOST_TEXT = 4 * MIB
+"""Bytes of the largest file that is searched for further names."""
+
+_SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\f\v]*(?:\r\n|\r|\n)")
+_QUOTED = re.compile(r'"([^"\r\n]+)"|<([^<>\r\n]+)>')
+_WORD = re.compile(r"[\w./+@~%-]+")
+_PART = re.compile(r"[^\W_]+")
+_COMPUTED = re.compile(
+    r"(?:(?:#|%:|\?\?=)(?:[ \t\f\v]|/\*.*?\*/)*(?:include|include_next|import|embed)\b"
+    r"|__has_(?:include|include_next|embed)[ \t]*\()(?:[ \t\f\v]|/\*.*?\*/)*[A-Za-z_]"
+)
+"""An ``#include``, or a question for a file, whose name a macro makes."""
+
+
+
+@dataclass(frozen=True)
+class Mentioned:
+    """``files`` that are mentioned, directly or not, sorted, the starts among them. ``computed`` says that a name is
+    made by macros somewhere, perhaps of parts that are nowhere a name themselves."""
+
+    files: tuple[Path, ...]
+    computed: bool
+
+
+def normalised(data: bytes) -> str:
+    """A source's text with continued lines joined."""
+    return _SPLICE.sub("", data.decode("utf-8", "surrogateescape"))
+
+
+def mentioned(starts: Iterable[Path], folders: Sequence[Path], parts_below: Sequence[Path] = ()) -> Mentioned:
+    """The files that ``starts`` mention: next to the file that mentions them, in ``folders``, or by an absolute name.
+
+    Where names are ``computed``, files anywhere below ``parts_below`` count too if all words of their names occur
+    somewhere. Nothing but a regular file is opened; what cannot be read is left out.
+    """
+    found: set[tuple[str, str]] = set()
+    waiting = [Path(os.path.abspath(start)) for start in starts]
+    listings: dict[Path, frozenset[str]] = {}
+    texts: list[str] = []
+    computed = False
+    while waiting:
+        path = waiting.pop()
+        # Resolved: "../inc/a.h" in inc/a.h has a longer name each time round. With its folder: a link to a header
+        # includes what lies next to the link.
+        place = (os.path.realpath(path), os.path.realpath(path.parent))
+        if place in found:
+            continue
+        text = _text(path)
+        if text is None:
+            continue
+        found.add(place)
+        texts.append(text)
+        computed = computed or _COMPUTED.search(text) is not None
+        names = {match[1] or match[2] for match in _QUOTED.finditer(text)} | set(_WORD.findall(text))
+        for folder in dict.fromkeys((path.parent, *folders)):
+            if folder not in listings:
+                listings[folder] = _listing(folder)
+            waiting += [folder / name for name in names & listings[folder]]
+            waiting += [folder / name for name in names if "/" in name and _may_be(folder, name, listings[folder])]
+    files = {Path(path) for path, _ in found}
+    if computed and parts_below:
+        everything = "\n".join(texts)
+        possible = (file for file in _below(parts_below) if all(part in everything for part in _PART.findall(file.name)))
+        files |= {Path(os.path.realpath(file)) for file in possible}
+    return Mentioned(tuple(sorted(files)), computed)
+
+
+def _may_be(folder: Path, name: str, listing: frozenset[str]) -> bool:
+    """Whether ``name``, which has a slash, is a file as seen from ``folder``."""
+    first = name.partition("/")[0]
+    if first not in listing and first not in ("", ".", ".."):
+        return False
+    try:
+        return os.path.isfile(folder / name)
+    except (OSError, ValueError):
+        return False
+
+
+def _text(path: Path) -> str | None:
+    """The text of a regular file, "" of one that is too large for a text; ``None`` of what cannot be read."""
+    try:
+        if path.stat().st_size > _MOST_TEXT:
+            return "" if path.is_file() else None
+        return normalised(read_bytes(path, _MOST))
+    except (OSError, ValueError):
+        return None
+
+
+def _listing(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(folder))
+    except OSError:
+        return frozenset()
+
+
+def _below(roots: Iterable[Path]) -> list[Path]:
+    """Regular files below ``roots``, without what is in folders whose name begins with a dot."""
+    found = []
+    for root in roots:
+        for folder, inner, names in os.walk(root):
+            inner[:] = [name for name in inner if not name.startswith(".")]
+            found += [Path(folder, name) for name in names if os.path.isfile(os.path.join(folder, name))]
+    return found
