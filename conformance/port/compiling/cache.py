@@ -91,9 +91,10 @@ def made(
     ``extra`` are further compiler options. ``compiler`` is ``hiprtc``, ``hipcc`` or ``auto``: hiprtc, and hipcc where
     that refuses the source. An object is known by its compiler with its target, the options, the source, and every file
     that the compiler read (``keys``), so that no edit is missed; under ``auto`` an object of hipcc is bound to both
-    compilers. Where that cannot be known, the object is made anew each time. Headers are looked for next to the source, in the options' folders, then in the root. Processes that want the same object
-    wait for one compilation, within the limits, which are of each compiler. Of a source that does not
-    compile as a whole it is the object of what does, where the errors lead to kernels (``compile_partly``).
+    compilers. Where that cannot be known, the object is made anew each time. Headers are looked for next to the source,
+    in the options' folders, then in the root. Processes that want the same object wait for one compilation, within the
+    limits, which are of each compiler. Of a source that does not compile as a whole it is the object of what does,
+    where the errors lead to kernels (``compile_partly``).
 
     Raises ``CompileError`` when nothing of the source compiles, which is so too when it takes the compiler down or
     beyond its memory (failures are not kept), ``SourceError`` when a file cannot be read, and ``InfrastructureError``
@@ -153,6 +154,8 @@ def _compiled(plans: Sequence[_Plan], compiler: CompilerChoice) -> tuple[str, Ma
     if by_wave and len(plans) > 1 and plan is plans[0]:
         plan = plans[1]
         (key, found, by_wave), manifest = settle(plan.place, starts, plan.text, compilation, (CompileError,))
+    if found.broken and plan.source.text() != plan.text:
+        manifest = None  # what is broken was looked for in another text
     return key, found, manifest
 
 

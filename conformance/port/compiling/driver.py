@@ -33,7 +33,8 @@ def compile_with(
 ) -> bytes:
     """The code object of ``text``, which messages call ``label``, for ``arch``; of a ``LibraryCompiler`` its library.
 
-    ``reads`` gets what was read for it, or for its failure. Raises ``CompileError``, ``AmdError`` for an ``arch`` that is not AMD's, and ``OSError``.
+    ``reads`` gets what was read for it, or for its failure. Raises ``CompileError``, ``AmdError`` for an ``arch`` that
+    is not AMD's, and ``OSError``.
     """
     with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
         # A copy: what is compiled is what the cache's key was made of, whatever happens to the file meanwhile.

@@ -110,8 +110,8 @@ def compile_in_child(
     """The code object of ``text``, which messages call ``label``; raises ``CompileError`` and ``InfrastructureError``.
 
     The compiler is ``toolchain``, which may make a shared library, or without one the runtime's hiprtc; both get
-    ``words`` as options. It works in ``folder`` (default: this process's), and ``reads`` gets what it reads. A child that is killed from outside gets a second try, when nothing else compiles in this
-    process.
+    ``words`` as options. It works in ``folder`` (default: this process's), and ``reads`` gets what it reads. A child
+    that is killed from outside gets a second try, when nothing else compiles in this process.
     """
     own = None if toolchain is None else asdict(toolchain)
     given = {"text": text, "label": label, "words": list(words), "toolchain": own, "memory": limits.bytes_here()}

@@ -29,7 +29,7 @@ from typing import TypeVar
 
 from conformance.cache import ObjectFolder
 from conformance.port.compiling.reads import OF_FOLDERS, Reads, absolute_folders
-from conformance.port.definitions.mentioned import mentioned, normalised
+from conformance.port.definitions.mentioned import mentioned, names_in, normalised
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.reading import MIB, read_bytes
@@ -214,6 +214,26 @@ def _object_key(first: str, manifest: Manifest) -> str:
     return hashlib.sha256(f"{first}\0{manifest.key}".encode()).hexdigest()[:32]
 
 
+class Watch:
+    """Tells whether files have changed since this was made: those that ``starts`` mention, and what else is named.
+
+    ``starts`` are a source and the headers forced on it, ``also`` are files by the names of keys.
+    """
+
+    def __init__(self, place: Place, starts: Sequence[Path], also: Iterable[str] = ()) -> None:
+        self._place = place
+        self._began = time.clock_gettime_ns(_COARSE_CLOCK)
+        files = [*mentioned(starts, place.folders).files, *map(place.path, also)]
+        self._states = {file: _state(file) for file in files}
+
+    def has_seen_change(self, names: Iterable[str]) -> bool:
+        """Whether a watched file, or one of ``names``, is not what it was; of what was not watched its time tells."""
+        others = [file for file in map(self._place.path, names) if file not in self._states]
+        return any(_state(file) != state for file, state in self._states.items()) or any(
+            _touched(file) >= self._began for file in others
+        )
+
+
 def settle(
     place: Place,
     starts: Sequence[Path],
@@ -227,28 +247,22 @@ def settle(
     ``compilation`` notes what it reads. It is repeated, at most twice, where a file has changed meanwhile, even if it
     raised one of its ``failures``, which are raised otherwise.
     """
-    watched = {str(file): _state(file) for file in mentioned(starts, place.folders).files}
-    for _ in range(_TRIES):
-        reads = Reads()
-        began = time.clock_gettime_ns(_COARSE_CLOCK)
-        failure: Exception | None = None
+    names: list[str] = []
+    for last in (False,) * (_TRIES - 1) + (True,):
+        watch, reads = Watch(place, starts, names), Reads()
         try:
             made = compilation(reads)
-        except failures as error:
-            failure = error
-        manifest = None if failure is not None else _manifest(place, starts, text, reads)
-        names = (str(place.path(name)) for name in _names(place, reads))
-        changed = [file for file, state in watched.items() if _state(Path(file)) != state]
-        changed += [file for file in names if file not in watched and _touched(Path(file)) >= began]
-        if not changed:
-            if failure is not None:
-                raise failure
-            return made, manifest
-        watched = {str(place.path(name)): _state(place.path(name)) for name in _names(place, reads)}
-        watched |= {str(file): _state(file) for file in mentioned(starts, place.folders).files}
-    if failure is not None:
-        raise failure
-    return made, None
+        except failures:
+            names = _names(place, reads)
+            if last or not watch.has_seen_change(names):
+                raise
+            continue
+        manifest = _manifest(place, starts, text, reads)
+        names = _names(place, reads)
+        changed = watch.has_seen_change(names)
+        if last or not changed:
+            break
+    return made, None if changed else manifest
 
 
 def mentions(place: Place, reads: Reads, word: bytes) -> bool:
@@ -294,6 +308,8 @@ def _manifest(place: Place, starts: Sequence[Path], text: str, reads: Reads) -> 
             asked |= {quoted or angled} if not computed else set()
         if own and _HIDDEN.search(_JOINT.sub("", each)):
             return None
+        if own and not reads.listed:  # what is not there yet may be read once it is
+            asked |= names_in(each)
     wanted = tuple(sorted(asked))
     return Manifest(files, wanted, _present(place, names, wanted))
 

@@ -19,7 +19,7 @@ _MOST_TEXT = 4 * MIB
 """Bytes of the largest file that is searched for further names."""
 
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\f\v]*(?:\r\n|\r|\n)")
-_QUOTED = re.compile(r'"([^"\r\n]+)"|<([^<>\r\n]+)>')
+_QUOTED = re.compile(r'"([^"\r\n]{1,255})"|<([^<>\r\n]{1,255})>')
 _WORD = re.compile(r"[\w./+@~%-]+")
 _PART = re.compile(r"[^\W_]+")
 _COMPUTED = re.compile(
@@ -27,7 +27,6 @@ _COMPUTED = re.compile(
     r"|__has_(?:include|include_next|embed)[ \t]*\()(?:[ \t\f\v]|/\*.*?\*/)*[A-Za-z_]"
 )
 """An ``#include``, or a question for a file, whose name a macro makes."""
-
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,11 @@ class Mentioned:
 def normalised(data: bytes) -> str:
     """A source's text with continued lines joined."""
     return _SPLICE.sub("", data.decode("utf-8", "surrogateescape"))
+
+
+def names_in(text: str) -> set[str]:
+    """What stands in quotes or in angle brackets in ``text``."""
+    return {match[1] or match[2] for match in _QUOTED.finditer(text)}
 
 
 def mentioned(starts: Iterable[Path], folders: Sequence[Path], parts_below: Sequence[Path] = ()) -> Mentioned:
@@ -68,7 +72,7 @@ def mentioned(starts: Iterable[Path], folders: Sequence[Path], parts_below: Sequ
         found.add(place)
         texts.append(text)
         computed = computed or _COMPUTED.search(text) is not None
-        names = {match[1] or match[2] for match in _QUOTED.finditer(text)} | set(_WORD.findall(text))
+        names = names_in(text) | set(_WORD.findall(text))
         for folder in dict.fromkeys((path.parent, *folders)):
             if folder not in listings:
                 listings[folder] = _listing(folder)
@@ -77,7 +81,9 @@ def mentioned(starts: Iterable[Path], folders: Sequence[Path], parts_below: Sequ
     files = {Path(path) for path, _ in found}
     if computed and parts_below:
         everything = "\n".join(texts)
-        possible = (file for file in _below(parts_below) if all(part in everything for part in _PART.findall(file.name)))
+        possible = (
+            file for file in _below(parts_below) if all(part in everything for part in _PART.findall(file.name))
+        )
         files |= {Path(os.path.realpath(file)) for file in possible}
     return Mentioned(tuple(sorted(files)), computed)
 
