@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from conformance.port.compiling.keys import environment_folders
+from conformance.port.compiling.reads import environment_folders
 from conformance.port.definitions.mentioned import mentioned
 from conformance.port.definitions.source_text import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions
@@ -43,7 +43,7 @@ def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
         digest.update("\0".join([options.dialect, *options.defines, *extra, *headers]).encode())
         known |= set(outside)
     folders = (*options.include_dirs, base, *environment_folders())
-    for file in mentioned(starts, folders, parts_below=(base, *options.include_dirs)).files:
+    for file in mentioned(starts, folders, "\n".join(options.defines), (base, *options.include_dirs)).files:
         if file not in known:
             # A name where a tree has it; outside, content alone, as above.
             name = file.relative_to(base).as_posix() if file.is_relative_to(base) else ""

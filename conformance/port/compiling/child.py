@@ -20,7 +20,7 @@ import msgpack
 
 from conformance.notices import take_warnings
 from conformance.port.compiling.diagnostics import refused_option
-from conformance.port.compiling.reads import OF_FOLDERS, VARIABLE, Reads, absolute_folders
+from conformance.port.compiling.reads import VARIABLE, Reads, absolute_environment
 from conformance.processes import die_with_parent
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError
@@ -110,9 +110,7 @@ def _work_in(folder: str | None) -> None:
     """Let compilers find what their options name in ``folder``; what was named relative to here stays what it is."""
     if folder is None:
         return
-    for name in OF_FOLDERS:
-        if os.environ.get(name):
-            os.environ[name] = absolute_folders(os.environ[name])
+    os.environ.update(absolute_environment())
     for name in ("HIPCPU_CXX", "HIPCPU_LD"):  # a word a line, of which the first is the program
         program, *words = os.environ.get(name, "").split("\n")
         if "/" in program:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from conformance.cache import ObjectFolder
-from conformance.port.compiling.reads import OF_FOLDERS, Reads, absolute_folders
+from conformance.port.compiling.reads import Reads, absolute_environment, environment_folders
 from conformance.port.definitions.mentioned import mentioned, names_in, normalised
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
@@ -39,14 +39,12 @@ Result = TypeVar("Result")
 _VERSION = "keys 1"
 
 _VARIABLES = (
-    *("COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH", "CCC_OVERRIDE_OPTIONS", "SOURCE_DATE_EPOCH"),
-    *("HIPCPU_CXXFLAGS", "HIPCPU_INCLUDE", "ZIG_LIB_DIR"),
-    *("HIPCC_COMPILE_FLAGS_APPEND", "HIPCC_LINK_FLAGS_APPEND", "HIP_CLANG_PATH", "HIP_DEVICE_LIB_PATH"),
-    *("DEVICE_LIB_PATH", "HIP_PATH", "HIP_PLATFORM", "HIP_COMPILER", "HIP_RUNTIME", "ROCM_PATH"),
-    *("HIPRTC_COMPILE_OPTIONS_APPEND", "HIPRTC_LINK_OPTIONS_APPEND", "AMD_COMGR_CACHE"),
-    *("CUDA_PATH", "CUDA_HOME", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN"),
+    *("COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH", "CCC_OVERRIDE_OPTIONS", "SOURCE_DATE_EPOCH", "ZIG_LIB_DIR"),
+    *("HIPCC_LINK_FLAGS_APPEND", "HIP_CLANG_PATH", "HIP_DEVICE_LIB_PATH", "DEVICE_LIB_PATH", "HIP_PATH"),
+    *("HIP_PLATFORM", "HIP_COMPILER", "HIP_RUNTIME", "ROCM_PATH", "HIPRTC_LINK_OPTIONS_APPEND"),
+    *("CUDA_PATH", "CUDA_HOME", "NVCC_CCBIN"),
 )
-"""What else changes what a compiler reads or does."""
+"""What else changes what a compiler reads or does. Its own headers and libraries are part of its identity."""
 
 _SYSTEM = (Path("/usr/local/include"), Path("/usr/include"))
 """Searched by compilers without an option, for what ``__has_include`` asks for."""
@@ -120,16 +118,10 @@ def _relative(word: str, place: Place) -> str:
     return word
 
 
-def environment_folders() -> list[Path]:
-    """The folders that the environment makes every compiler search for headers."""
-    lists = (os.environ[name] for name in OF_FOLDERS if os.environ.get(name))
-    return [Path(os.path.abspath(folder)) for each in lists for folder in each.split(os.pathsep)]
-
-
 def _environment() -> list[str]:
     """The environment that a compiler heeds, a variable a line."""
-    found = [f"{name}={os.environ[name]}" for name in _VARIABLES if os.environ.get(name)]
-    return [*found, *(f"{name}={absolute_folders(os.environ[name])}" for name in OF_FOLDERS if os.environ.get(name))]
+    values = {name: os.environ[name] for name in _VARIABLES if os.environ.get(name)} | absolute_environment()
+    return [f"{name}={value}" for name, value in sorted(values.items())]
 
 
 def first_key(compiler: str, words: Sequence[str], label: str, text: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from conformance.toolchains.make_rules import prerequisites
@@ -14,6 +16,14 @@ VARIABLE = "HIPCPU_READS"
 
 OF_FOLDERS = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
 """Variables with folders that compilers search for headers after those of the options, separated by colons."""
+
+OF_OPTIONS = (
+    *("HIPCPU_CXXFLAGS", "HIPCC_COMPILE_FLAGS_APPEND", "HIPRTC_COMPILE_OPTIONS_APPEND"),
+    *("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"),
+)
+"""Variables with options that compilers add to their own."""
+
+_FOLDER = re.compile(r"(?P<option>-(?:I|isystem|iquote)\s*)(?P<folder>[^\s-]\S*)")
 
 _FIELDS = 4
 _NOT_LISTED = "?"
@@ -57,6 +67,26 @@ class Reads:
         return {"files": files, "listed": self.listed, "hidden": self.hidden}
 
 
-def absolute_folders(folders: str) -> str:
-    """A variable's list of ``folders`` for a compiler that works in another folder; an empty one is the working one."""
+def _absolute(folders: str) -> str:
+    """A list of folders, of which an empty one is the working one."""
     return os.pathsep.join(map(os.path.abspath, folders.split(os.pathsep)))
+
+
+def environment_folders() -> list[Path]:
+    """The folders that the environment makes every compiler search for headers."""
+    lists = (os.environ[name] for name in OF_FOLDERS if os.environ.get(name))
+    folders = [folder for each in lists for folder in each.split(os.pathsep)]
+    options = (os.environ.get(name, "") for name in OF_OPTIONS)
+    folders += [match["folder"] for each in options for match in _FOLDER.finditer(each)]
+    return [Path(os.path.abspath(folder)) for folder in folders]
+
+
+def absolute_environment() -> dict[str, str]:
+    """Those variables that name folders, as a compiler that works in another folder has to have them."""
+    found = {name: _absolute(os.environ[name]) for name in OF_FOLDERS if os.environ.get(name)}
+    for name in OF_OPTIONS:
+        if os.environ.get(name):
+            found[name] = _FOLDER.sub(
+                lambda match: match["option"] + os.path.abspath(match["folder"]), os.environ[name]
+            )
+    return found

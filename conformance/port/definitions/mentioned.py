@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ _MOST_TEXT = 4 * MIB
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\f\v]*(?:\r\n|\r|\n)")
 _QUOTED = re.compile(r'"([^"\r\n]{1,255})"|<([^<>\r\n]{1,255})>')
 _WORD = re.compile(r"[\w./+@~%-]+")
-_PART = re.compile(r"[^\W_]+")
+_TOKEN = re.compile(r"[A-Za-z_]\w*|\d+|[^\w\s]")
 _COMPUTED = re.compile(
     r"(?:(?:#|%:|\?\?=)(?:[ \t\f\v]|/\*.*?\*/)*(?:include|include_next|import|embed)\b"
     r"|__has_(?:include|include_next|embed)[ \t]*\()(?:[ \t\f\v]|/\*.*?\*/)*[A-Za-z_]"
@@ -48,17 +48,22 @@ def names_in(text: str) -> set[str]:
     return {match[1] or match[2] for match in _QUOTED.finditer(text)}
 
 
-def mentioned(starts: Iterable[Path], folders: Sequence[Path], parts_below: Sequence[Path] = ()) -> Mentioned:
-    """The files that ``starts`` mention: next to the file that mentions them, in ``folders``, or by an absolute name.
+def mentioned(
+    starts: Iterable[Path], folders: Sequence[Path], more: str = "", parts_below: Sequence[Path] = ()
+) -> Mentioned:
+    """The files that ``starts`` mention: next to the file that mentions them, in ``folders``, by an absolute name, or
+    by one that begins with the folder's own name, as an assembler finds it that works in the folder above.
 
-    Where names are ``computed``, files anywhere below ``parts_below`` count too if all words of their names occur
-    somewhere. Nothing but a regular file is opened; what cannot be read is left out.
+    ``more`` is a text that counts like one of each file: macros given as options. Where names are ``computed``, files
+    anywhere below ``parts_below`` count too if their names can be made of words that occur somewhere. Nothing but a
+    regular file is opened; what cannot be read is left out.
     """
     found: set[tuple[str, str]] = set()
     waiting = [Path(os.path.abspath(start)) for start in starts]
     listings: dict[Path, frozenset[str]] = {}
-    texts: list[str] = []
-    computed = False
+    texts = [more]
+    computed = _COMPUTED.search(more) is not None
+    given = names_in(more) | set(_WORD.findall(more))
     while waiting:
         path = waiting.pop()
         # Resolved: "../inc/a.h" in inc/a.h has a longer name each time round. With its folder: a link to a header
@@ -72,19 +77,18 @@ def mentioned(starts: Iterable[Path], folders: Sequence[Path], parts_below: Sequ
         found.add(place)
         texts.append(text)
         computed = computed or _COMPUTED.search(text) is not None
-        names = names_in(text) | set(_WORD.findall(text))
+        names = names_in(text) | set(_WORD.findall(text)) | given
         for folder in dict.fromkeys((path.parent, *folders)):
             if folder not in listings:
                 listings[folder] = _listing(folder)
             waiting += [folder / name for name in names & listings[folder]]
-            waiting += [folder / name for name in names if "/" in name and _may_be(folder, name, listings[folder])]
+            paths = [name for name in names if "/" in name]
+            waiting += [folder / name for name in paths if _may_be(folder, name, listings[folder])]
+            waiting += [folder.parent / name for name in paths if name.startswith(f"{folder.name}/")]
     files = {Path(path) for path, _ in found}
     if computed and parts_below:
-        everything = "\n".join(texts)
-        possible = (
-            file for file in _below(parts_below) if all(part in everything for part in _PART.findall(file.name))
-        )
-        files |= {Path(os.path.realpath(file)) for file in possible}
+        tokens = {token for text in texts for token in _TOKEN.findall(text)}
+        files |= {Path(os.path.realpath(file)) for file in _below(parts_below) if _is_made_of(tokens, file.name)}
     return Mentioned(tuple(sorted(files)), computed)
 
 
@@ -114,6 +118,15 @@ def _listing(folder: Path) -> frozenset[str]:
         return frozenset(os.listdir(folder))
     except OSError:
         return frozenset()
+
+
+def _is_made_of(tokens: Container[str], name: str) -> bool:
+    """Whether ``name`` is some of ``tokens``, one after the other, as macros put them together."""
+    ends = {0}
+    for end in range(1, len(name) + 1):
+        if any(name[start:end] in tokens for start in ends):
+            ends.add(end)
+    return len(name) in ends
 
 
 def _below(roots: Iterable[Path]) -> list[Path]:
