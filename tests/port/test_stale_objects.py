@@ -280,7 +280,7 @@ ROWS = (
         ".incbin by a macro of the assembler",
         "",
         "kernels/a.bin",
-        kernel=ASSEMBLY.format('.macro get a, b\n.\\a\\b "kernels/a.bin"\n.endm\nget inc, bin'),
+        kernel=ASSEMBLY.format('.macro get a, b\n.\\a\\b "kernels/a.bin"\n.endm\nget inc, bin\n.purgem get'),
         one="1.......",
         two="2.......",
         kept=False,
