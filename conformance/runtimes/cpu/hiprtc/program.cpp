@@ -202,15 +202,21 @@ Program::Outcome Program::attempt(const Words &words) {
       step = to_object(joined({quiet, {"-S", "-emit-llvm", assembly, "-o", optimised}}));
       if (step.started && step.status == 0) {
         const std::string lowered = read_file(optimised);
-        reads.report_assembly(lowered);
+        reads.report_module(lowered);
         write_file(optimised, interleave_stores(lowered));
         step = to_object(joined({quiet, {"-Xclang", "-disable-llvm-passes", "-c", optimised, "-o", object_file}}));
       }
       step.output = warnings + step.output;
     }
   } else {
-    step = to_object(joined({reads.assembler_flags(), {"-x", "c++", "-c", complete, "-o", object_file}}));
-    reads.report_assembler();
+    const std::string assembly = folder.file("module.s");
+    step = to_object({"-x", "c++", "-S", complete, "-o", assembly});
+    if (step.started && step.status == 0) {
+      reads.report_assembly(read_file(assembly));
+      const std::string warnings = step.output;
+      step = to_object({"-x", "assembler", "-c", assembly, "-o", object_file});
+      step.output = warnings + step.output;
+    }
   }
   if (launchers && (!step.started || step.status != 0)) {  // as written, every launch would be an error
     add_to_log(log_, step.output, folder.path());

@@ -4,9 +4,9 @@
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
 #include <sstream>
 #include <stdexcept>
-#include <string_view>
 
 #include "process.h"
 
@@ -23,25 +23,23 @@ std::string content_of(const std::string &path) {
   return std::move(content).str();
 }
 
+bool line_may_read(std::string line) {
+  std::transform(line.begin(), line.end(), line.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::initializer_list<const char *> words = {"incbin", "include", "macro", ".irp", ".rep", ".$"};
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char *word) { return line.find(word) != std::string::npos; });
+}
+
 }  // namespace
 
 Reads::Reads(std::string folder, const Toolchain &toolchain)
-    : folder_(std::move(folder)), include_(toolchain.include), forwards_(toolchain.forwards), clang_(toolchain.clang) {
+    : folder_(std::move(folder)), include_(toolchain.include), forwards_(toolchain.forwards) {
   if (const char *path = std::getenv("HIPCPU_READS")) output_ = path;
 }
 
 std::vector<std::string> Reads::preprocessor_flags() const {
   if (output_.empty()) return {};
-  const std::string rule = folder_ + "/reads";
-  if (!clang_) return {"-MD", "-MF", rule, "-MT", "reads"};
-  // Spelled for the compiler proper: zig keeps -MD to itself.
-  return {"-Xclang", "-dependency-file", "-Xclang", rule,   "-Xclang", "-sys-header-deps",
-          "-Xclang", "-MT",              "-Xclang", "reads"};
-}
-
-std::vector<std::string> Reads::assembler_flags() const {
-  if (output_.empty() || clang_) return {};
-  return {"-Wa,--MD," + folder_ + "/assembled"};
+  return {"-MD", "-MF", folder_ + "/reads", "-MT", "reads"};
 }
 
 void Reads::report() const {
@@ -50,18 +48,12 @@ void Reads::report() const {
   append(rule.empty() ? not_listed : rule);
 }
 
-void Reads::report_assembler() const {
-  if (output_.empty()) return;
-  // TARGET: INPUT, and what the assembly names.
-  std::istringstream words(content_of(folder_ + "/assembled"));
-  size_t files = 0;
-  for (std::string word; words >> word;)
-    if (word != "\\" && word.back() != ':') ++files;
-  if (files > 1) append(not_listed);
+void Reads::report_module(const std::string &module) const {
+  if (!output_.empty() && module_may_read(module)) append(not_listed);
 }
 
-void Reads::report_assembly(const std::string &module) const {
-  if (!output_.empty() && assembly_may_read(module)) append(not_listed);
+void Reads::report_assembly(const std::string &assembly) const {
+  if (!output_.empty() && assembly_may_read(assembly)) append(not_listed);
 }
 
 void Reads::append(const std::string &rule) const {
@@ -71,15 +63,22 @@ void Reads::append(const std::string &rule) const {
   if (!stream) throw std::runtime_error("cannot write " + output_ + " (HIPCPU_READS)");
 }
 
-bool assembly_may_read(const std::string &module) {
+bool module_may_read(const std::string &module) {
   std::istringstream lines(module);
   for (std::string line; std::getline(lines, line);) {
     const size_t at = std::min(line.find(" asm "), line.find("module asm"));
-    if (at == std::string::npos) continue;
-    std::string text = line.substr(at);
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-    for (std::string_view word : {"incbin", "include", "macro", ".irp", ".rep", ".$"})
-      if (text.find(word) != std::string::npos) return true;
+    if (at != std::string::npos && line_may_read(line.substr(at))) return true;
+  }
+  return false;
+}
+
+bool assembly_may_read(const std::string &assembly) {
+  std::istringstream lines(assembly);
+  bool own = false;  // between #APP and #NO_APP is what the source says
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("#APP", 0) == 0) own = true;
+    if (line.rfind("#NO_APP", 0) == 0) own = false;
+    if (own && line_may_read(line)) return true;
   }
   return false;
 }

@@ -17,26 +17,24 @@ class Reads {
   // `folder` is the temporary folder of the compilation.
   Reads(std::string folder, const Toolchain &toolchain);
 
-  // What makes the preprocessor, and g++'s assembler, write the files that they read.
+  // What makes the preprocessor write which files it reads.
   std::vector<std::string> preprocessor_flags() const;
-  std::vector<std::string> assembler_flags() const;
 
   // Reports what the preprocessor has read.
   void report() const;
-  // Reports what g++'s assembler has read besides its input.
-  void report_assembler() const;
-  // Looks through LLVM's text form of a module for assembly that may read files.
-  void report_assembly(const std::string &module) const;
+  // Looks through a module, in LLVM's text form, or through g++'s assembly for what may read files.
+  void report_module(const std::string &module) const;
+  void report_assembly(const std::string &assembly) const;
 
  private:
   void append(const std::string &rule) const;
 
   std::string folder_, include_, forwards_, output_;
-  bool clang_;
 };
 
-// Whether assembly in LLVM's text form of a module may read files: .incbin, .include, and whatever may spell them, such
-// as the macros of an assembler.
-bool assembly_may_read(const std::string &module);
+// Whether the assembly of a source, in LLVM's text form of a module or in g++'s assembly, may read files: .incbin,
+// .include, and whatever may spell them, such as the macros of an assembler.
+bool module_may_read(const std::string &module);
+bool assembly_may_read(const std::string &assembly);
 
 }  // namespace hiprtc
