@@ -467,7 +467,7 @@ def test_copies_of_a_tree_share_objects(tree: KernelSource, home: Path, tmp_path
     assert compiling.code(source, BuildOptions(include_dirs=(copy,))) == code
     assert compiling.count == 1
     (copy / "a.txt").write_text('#include "nowhere.h"\n')
-    with pytest.raises(CompileError, match=r"does not compile: kernels/a\.txt:1:10: fatal error: 'nowhere\.h'"):
+    with pytest.raises(CompileError, match=r"does not compile: kernels/a\.txt:1:10: fatal error: '?nowhere\.h"):
         compiling.code(source, BuildOptions(include_dirs=(copy,)))
 
 
