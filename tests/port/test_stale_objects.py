@@ -19,6 +19,7 @@ import pytest
 from conformance.port.amd_cache import compile_for
 from conformance.port.compiling import cache
 from conformance.port.compiling.cache import made
+from conformance.port.compiling.keys import Place, settle
 from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import Target
 from conformance.port.definitions.mentioned import mentioned
@@ -386,6 +387,21 @@ def test_two_trees_that_differ_never_look_the_same(laid_out: Row, home: Path) ->
     assert tree_digest(home / "kernels", laid_out.options(home)) == before
     laid_out.change(home)
     assert tree_digest(home / "kernels", laid_out.options(home)) != before
+
+
+@every_row
+def test_an_edit_is_noticed_where_no_compiler_lists_what_it_reads(laid_out: Row, home: Path) -> None:
+    """As AMD's and NVIDIA's hiprtc: then all that is mentioned counts, or nothing is kept."""
+    source, options = laid_out.of(home), laid_out.options(home)
+    place = Place.of(source, options)
+
+    def compilation(reads: Reads) -> None:
+        reads.listed = False
+
+    _, manifest = settle(place, [source.path, *options.forced], source.text(), compilation, ())
+    assert manifest is None or manifest.holds(place)
+    laid_out.change(home)
+    assert manifest is None or not manifest.holds(place)
 
 
 WRONG = "#define VALUE wrong\n"

@@ -215,7 +215,7 @@ class Watch:
     def __init__(self, place: Place, starts: Sequence[Path], also: Iterable[str] = ()) -> None:
         self._place = place
         self._began = time.clock_gettime_ns(_COARSE_CLOCK)
-        files = [*mentioned(starts, place.folders).files, *map(place.path, also)]
+        files = [*mentioned(starts, place.folders).paths, *map(place.path, also)]
         self._states = {file: _state(file) for file in files}
 
     def has_seen_change(self, names: Iterable[str]) -> bool:
@@ -280,8 +280,7 @@ def _manifest(place: Place, starts: Sequence[Path], text: str, reads: Reads) -> 
         all_of = mentioned(starts, place.folders)
         if all_of.computed:
             return None
-        source = str(starts[0].resolve())
-        names = list(dict.fromkeys([*names, *(place.name(str(file)) for file in all_of.files if str(file) != source)]))
+        names = list(dict.fromkeys([*names, *(place.name(str(path)) for path in all_of.paths if path != starts[0])]))
     if reads.hidden:
         return None
     files: dict[str, str] = {}

@@ -31,10 +31,14 @@ _COMPUTED = re.compile(
 
 @dataclass(frozen=True)
 class Mentioned:
-    """``files`` that are mentioned, directly or not, sorted, the starts among them. ``computed`` says that a name is
-    made by macros somewhere, perhaps of parts that are nowhere a name themselves."""
+    """``files`` that are mentioned, directly or not, sorted, the starts among them.
+
+    ``paths`` are the names by which they were found, links among them. ``computed`` says that a name is made by macros
+    somewhere, perhaps of parts that are nowhere a name themselves.
+    """
 
     files: tuple[Path, ...]
+    paths: tuple[Path, ...]
     computed: bool
 
 
@@ -59,6 +63,7 @@ def mentioned(
     regular file is opened; what cannot be read is left out.
     """
     found: set[tuple[str, str]] = set()
+    paths: dict[Path, None] = {}
     waiting = [Path(os.path.abspath(start)) for start in starts]
     listings: dict[Path, frozenset[str]] = {}
     texts = [more]
@@ -70,11 +75,13 @@ def mentioned(
         # includes what lies next to the link.
         place = (os.path.realpath(path), os.path.realpath(path.parent))
         if place in found:
+            paths[path] = None
             continue
         text = _text(path)
         if text is None:
             continue
         found.add(place)
+        paths[path] = None
         texts.append(text)
         computed = computed or _COMPUTED.search(text) is not None
         names = names_in(text) | set(_WORD.findall(text)) | given
@@ -82,14 +89,14 @@ def mentioned(
             if folder not in listings:
                 listings[folder] = _listing(folder)
             waiting += [folder / name for name in names & listings[folder]]
-            paths = [name for name in names if "/" in name]
-            waiting += [folder / name for name in paths if _may_be(folder, name, listings[folder])]
-            waiting += [folder.parent / name for name in paths if name.startswith(f"{folder.name}/")]
+            longer = [name for name in names if "/" in name]
+            waiting += [folder / name for name in longer if _may_be(folder, name, listings[folder])]
+            waiting += [folder.parent / name for name in longer if name.startswith(f"{folder.name}/")]
     files = {Path(path) for path, _ in found}
     if computed and parts_below:
         tokens = {token for text in texts for token in _TOKEN.findall(text)}
         files |= {Path(os.path.realpath(file)) for file in _below(parts_below) if _is_made_of(tokens, file.name)}
-    return Mentioned(tuple(sorted(files)), computed)
+    return Mentioned(tuple(sorted(files)), tuple(paths), computed)
 
 
 def _may_be(folder: Path, name: str, listing: frozenset[str]) -> bool:
