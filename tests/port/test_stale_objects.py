@@ -446,6 +446,15 @@ def test_what_was_another_only_while_it_was_compiled_is_compiled_again(
     assert compiling.count == 2
 
 
+def test_a_header_that_appears_while_it_is_compiled_is_not_missed(home: Path, compiling: Compiling) -> None:
+    (row,) = (row for row in ROWS if row.name == "a header earlier in the search")
+    row.lay_out(home)
+    compiling.after = [partial(row.change, home)]
+    code = compiling.code(row.of(home), row.options(home))
+    write("first/a.h", ONE, home)
+    assert compiling.code(row.of(home), row.options(home)) != code
+
+
 def test_what_is_broken_only_while_it_was_compiled_is_not_broken(
     tree: KernelSource, home: Path, compiling: Compiling, monkeypatch: pytest.MonkeyPatch
 ) -> None:

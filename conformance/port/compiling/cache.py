@@ -13,7 +13,7 @@ from conformance.files import cache_folder
 from conformance.port.amd_cache import OF_HIPRTC, is_for_hipcc
 from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.in_child import Unsupported, compile_in_child
-from conformance.port.compiling.keys import KeptObjects, Manifest, Place, first_key, mentions, settle
+from conformance.port.compiling.keys import KeptObjects, Manifest, Place, contain, first_key, own_files, settle
 from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly
 from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import Limits, Target, refused_by_both, refused_by_hiprtc, toolchain_for
@@ -146,9 +146,9 @@ def _compiled(plans: Sequence[_Plan], compiler: CompilerChoice) -> tuple[str, Ma
 
     def compilation(reads: Reads) -> tuple[str, Made, bool]:
         key, found = plan.compiled(compiler, reads)
-        return key, found, mentions(plan.place, reads, _WAVE_MACRO)
+        return key, found, contain(own_files(plan.place, reads), _WAVE_MACRO)
 
-    if len(plans) > 1 and any(_WAVE_MACRO in file.read_bytes() for file in mentioned(starts, plan.place.folders).files):
+    if len(plans) > 1 and contain(mentioned(starts, plan.place.folders).files, _WAVE_MACRO):
         plan = plans[1]
     (key, found, by_wave), manifest = settle(plan.place, starts, plan.text, compilation, (CompileError,))
     if by_wave and len(plans) > 1 and plan is plans[0]:

@@ -251,15 +251,21 @@ def settle(
             continue
         manifest = _manifest(place, starts, text, reads)
         names = _names(place, reads)
-        changed = watch.has_seen_change(names)
+        # What a search could find now may not have been there in time.
+        changed = watch.has_seen_change([*names, *(() if manifest is None else manifest.present)])
         if last or not changed:
             break
     return made, None if changed else manifest
 
 
-def mentions(place: Place, reads: Reads, word: bytes) -> bool:
-    """Whether a file of the tree that was read contains ``word``."""
-    return any(word in (_content(place.path(name)) or b"") for name in _names(place, reads) if place.is_own(name))
+def own_files(place: Place, reads: Reads) -> list[Path]:
+    """The files of the tree that were read."""
+    return [place.path(name) for name in _names(place, reads) if place.is_own(name)]
+
+
+def contain(files: Iterable[Path], word: bytes) -> bool:
+    """Whether ``word`` stands in one of ``files``."""
+    return any(word in (_content(file) or b"") for file in files)
 
 
 def _names(place: Place, reads: Reads) -> list[str]:
