@@ -12,9 +12,11 @@ from pathlib import Path
 from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.code_objects import parse
+from conformance.port.compiling.keys import KeptObjects, Place, Watch, first_key, settle
 from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly, overlaid
+from conformance.port.compiling.reads import Reads
 from conformance.port.definitions.source_text import reached
-from conformance.port.options import BuildOptions
+from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.toolchains.amd import SECONDS, CompileFailure, Toolchain
 from conformance.toolchains.targets import Target
@@ -22,9 +24,6 @@ from conformance.toolchains.targets import Target
 _MAIN = "hip/hip_runtime.h"
 OF_HIPRTC = tuple(word for name in ("runtime", "fp16", "bfloat16") for word in ("-include", f"hip/hip_{name}.h"))
 """What hiprtc gives a source without an ``#include``."""
-
-_BROKEN = "broken"
-"""The key of an entry's listing that is not a file's."""
 
 _RUNS = 3
 """Runs of a compiler that a compilation may take, each within its own limit."""
@@ -54,19 +53,21 @@ def compile_for(
     ``CompileFailure`` where no kernel compiles, or the errors lead to none, and ``SourceError``.
     """
     source.text()  # clang skips a NUL, at which hipRTC ends a source: neither verdict would hold for the other
+    tree = _Tree.of(source, options)
     folders = dict.fromkeys((source.root, source.path.parent))
-    words = [*(f"-I{folder}" for folder in folders), *options.compiler_flags(), *more]
+    words = tree.place.words([*(f"-I{folder}" for folder in folders), *options.compiler_flags(), *more])
     ways = [words]
     if not toolchain.minimal_headers and not is_for_hipcc(source, options):
         ways.append([*words, *OF_HIPRTC])
     failures: list[CompileFailure] = []
+    watch = Watch(tree.place, tree.starts)
     for way in ways:
         try:
-            return compile_cached(toolchain, source.path, target, way)
+            return _compile(toolchain, tree, target, way)
         except CompileFailure as failure:
             failures.append(failure)
     for way, failed in reversed(list(zip(ways, failures, strict=True))):
-        rest = _compile_rest(toolchain, source, target, way, options, failed.log)
+        rest = _compile_rest(toolchain, tree, target, way, options, failed.log, watch)
         if rest is not None and parse(rest.code, source.label).kernels:
             return rest
     raise failures[-1]
@@ -78,81 +79,116 @@ def is_for_hipcc(source: KernelSource, options: BuildOptions) -> bool:
     return _MAIN in reached(starts, folders).hip or any(str(header) == _MAIN for header in options.forced)
 
 
+@dataclass(frozen=True)
+class _Tree:
+    """A source, the headers that are forced on it, and where it lies."""
+
+    source: KernelSource
+    place: Place
+    forced: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, source: KernelSource, options: BuildOptions) -> _Tree:
+        forced = tuple(header for header in options.forced if header.is_absolute())
+        return cls(source, Place.of(source, options), forced)
+
+    @property
+    def starts(self) -> tuple[Path, ...]:
+        return (self.source.path, *self.forced)
+
+    @property
+    def name(self) -> Path:
+        """The source as its compiler is given it, in the folder above the root."""
+        return self.source.path.relative_to(self.place.base)
+
+    def key(self, toolchain: Toolchain, target: Target, words: Sequence[str]) -> str:
+        """What is known of an object before its compiler has read a file, the source among them."""
+        return first_key("\0".join((toolchain.identity, *toolchain.options, target.name)), words, self.source.label, "")
+
+    def words(self) -> list[str]:
+        """What makes the code the same wherever the tree lies."""
+        unit = hashlib.sha256(self.source.label.encode()).hexdigest()[:16]
+        return ["-fdebug-compilation-dir=.", f"-cuid={unit}"]
+
+
 def _compile_rest(
-    toolchain: Toolchain, source: KernelSource, target: Target, words: Sequence[str], options: BuildOptions, log: str
+    toolchain: Toolchain,
+    tree: _Tree,
+    target: Target,
+    words: Sequence[str],
+    options: BuildOptions,
+    log: str,
+    watch: Watch,
 ) -> Compiled | None:
-    """What compiles of a source that does not as a whole, by ``log``, and the kernels that do not."""
-    key, objects = f"{_key(toolchain, source.path, target, words)}-rest-{PARTS}", amd_objects()
-    with objects.turn(key, SECONDS) as ours:
-        entry = objects.read(key)
-        code = _unchanged(entry)
-        if code is not None and entry is not None:
-            broken = json.loads(entry.partition(b"\n")[0])[_BROKEN]
-            return Compiled(code, False, {name: Broken(*row) for name, row in broken.items()})
+    """What compiles of a source that does not as a whole, by ``log``, and the kernels that do not.
 
-        def compile_text(text: str, more: Sequence[str], seconds: float) -> tuple[bytes, list[Path]]:
-            with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
-                # In the place of the source, whose name stands in messages and decides what it includes.
-                overlay = overlaid({source.path: text}, Path(folder))
-                output = Path(folder, "code")
-                every = [*words, *more, *overlay, "-ferror-limit=0"]
-                try:
-                    files = toolchain.compile(source.path, target, output, every)
-                except CompileFailure as failure:
-                    raise Refused(failure.log) from None
-                return output.read_bytes(), files
+    ``watch`` began before the compilation that wrote the log.
+    """
+    key, folder = f"{tree.key(toolchain, target, words)}-rest-{PARTS}", amd_objects()
+    objects = KeptObjects(folder, tree.place)
+    with folder.turn(key, SECONDS) as ours:
+        entry = objects.find(key)
+        if entry is not None:
+            listing, _, code = entry.partition(b"\n")
+            return Compiled(code, False, {name: Broken(*row) for name, row in json.loads(listing).items()})
 
-        found = compile_partly(source, options, log, compile_text, SECONDS)
+        def compilation(reads: Reads) -> tuple[bytes, dict[str, Broken]] | None:
+            def compile_text(text: str, more: Sequence[str], seconds: float) -> bytes:
+                with tempfile.TemporaryDirectory(prefix="candle-parity-") as temporary:
+                    # In the place of the source, whose name stands in messages and decides what it includes.
+                    overlay = overlaid({tree.source.path: text}, Path(temporary))
+                    output = Path(temporary, "code")
+                    every = [*words, *tree.words(), *more, *overlay, "-ferror-limit=0"]
+                    try:
+                        reads.add(toolchain.compile(tree.name, target, output, every, tree.place.base))
+                    except CompileFailure as failure:
+                        reads.add(failure.files)
+                        raise Refused(failure.log) from None
+                    return output.read_bytes()
+
+            return compile_partly(tree.source, options, log, compile_text, SECONDS)
+
+        found, manifest = settle(tree.place, tree.starts, "", compilation, ())
         if found is None:
             return None
-        (code, files), broken = found
-        if ours:
-            objects.keep(key, _entry(files, code, {_BROKEN: broken}))
+        code, broken = found
+        if ours and manifest is not None and not watch.has_seen_change(manifest.files):
+            objects.keep(key, manifest, json.dumps(broken).encode() + b"\n" + code)
     return Compiled(code, True, broken)
 
 
 def compile_cached(toolchain: Toolchain, source: Path, target: Target, options: Sequence[str] = ()) -> Compiled:
-    """The code object of ``source`` for ``target``, through the cache.
+    """The code object of ``source`` for ``target``, through the cache; ``options`` are words of the compiler's.
 
-    An entry holds the digest of each file that the compiler read, headers of the system included, and is used while
-    they are unchanged; ``take_warnings`` names one that is damaged. Failures are not kept. Raises ``CompileFailure``.
+    An object is known by every file that the compiler read, headers of the system included (``compiling.keys``), and is
+    used while they are unchanged; ``take_warnings`` names one that is damaged. Failures are not kept. Raises
+    ``CompileFailure``.
     """
-    key, objects = _key(toolchain, source, target, options), amd_objects()
-    with objects.turn(key, _RUNS * SECONDS) as ours:
-        code = _unchanged(objects.read(key))
+    path = source.resolve()
+    alone = KernelSource(path, path.parent)
+    return _compile(toolchain, _Tree.of(alone, NO_OPTIONS), target, options)
+
+
+def _compile(toolchain: Toolchain, tree: _Tree, target: Target, words: Sequence[str]) -> Compiled:
+    key, folder = tree.key(toolchain, target, words), amd_objects()
+    objects = KeptObjects(folder, tree.place)
+
+    def compilation(reads: Reads) -> bytes:
+        with tempfile.TemporaryDirectory(prefix="candle-parity-") as temporary:
+            output = Path(temporary, "code")
+            try:
+                every = [*words, *tree.words()]
+                reads.add(toolchain.compile(tree.name, target, output, every, tree.place.base))
+            except CompileFailure as failure:
+                reads.add(failure.files)
+                raise
+            return output.read_bytes()
+
+    with folder.turn(key, _RUNS * SECONDS) as ours:
+        code = objects.find(key)
         if code is not None:
             return Compiled(code, fresh=False)
-        with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
-            output = Path(folder, "code")
-            files = toolchain.compile(source, target, output, options)
-            code = output.read_bytes()
-        if ours:
-            objects.keep(key, _entry(files, code))
-    return Compiled(code, fresh=True)
-
-
-def _key(toolchain: Toolchain, source: Path, target: Target, options: Sequence[str]) -> str:
-    words = (toolchain.identity, *toolchain.options, target.name, *options, str(source.resolve()))
-    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
-
-
-def _entry(files: Sequence[Path], code: bytes, more: Mapping[str, object] | None = None) -> bytes:
-    listing = json.dumps({**{str(file.resolve()): _digest(file) for file in files}, **(more or {})})
-    return listing.encode() + b"\n" + code
-
-
-def _unchanged(entry: bytes | None) -> bytes | None:
-    """The code in an entry, where the files that it was made from are as they were."""
-    if entry is None:
-        return None
-    listing, _, code = entry.partition(b"\n")
-    files: dict[str, str] = json.loads(listing)
-    files.pop(_BROKEN, None)
-    try:
-        return code if all(_digest(Path(file)) == digest for file, digest in files.items()) else None
-    except OSError:
-        return None
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+        fresh, manifest = settle(tree.place, tree.starts, "", compilation, (CompileFailure,))
+        if ours and manifest is not None:
+            objects.keep(key, manifest, fresh)
+    return Compiled(fresh, fresh=True)

@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from conformance.port.compiling.reads import environment_folders
+from conformance.port.definitions.mentioned import mentioned
 from conformance.port.definitions.source_text import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import CODE_OBJECT_SUFFIXES, HEADER_SUFFIXES, MOST_CODE, SOURCE_SUFFIXES, SourceError
@@ -19,26 +21,33 @@ def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
     """16 hexadecimal digits over names and contents of the sources, headers and code objects at ``path``, and over
     ``options``: macros, dialect, standard, and the headers outside ``path`` that the sources reach through them.
 
-    A file that cannot be read counts as such: the kernels in it report the consequence.
+    Every other file that the sources mention counts too (``mentioned``): a header without a suffix or outside of
+    ``path``, data that is embedded, whatever names it. A file that cannot be read counts as such: the kernels in it
+    report the consequence.
     """
     root = path.resolve()
     files = [root] if root.is_file() else sorted(_below(root))
     digest = hashlib.sha256()
+    base = root.parent if root.is_file() else root
     for file in files:
         if file.is_file():
-            content = _content(file)
-            digest.update(
-                f"{file.relative_to(root.parent if root.is_file() else root).as_posix()}\0{content}\0".encode()
-            )
+            digest.update(f"{file.relative_to(base).as_posix()}\0{_content(file)}\0".encode())
+    starts = [*options.forced, *(file for file in files if file.suffix in SOURCE_SUFFIXES)]
+    known = set(files)
     if options != NO_OPTIONS:
-        starts = [*options.forced, *(file for file in files if file.suffix in SOURCE_SUFFIXES)]
-        known = set(files)
         outside = [file for file in _reached(starts, options.include_dirs) if file not in known]
         # By content alone: a record must not depend on where a shim lies.
         headers = sorted(map(_content, outside))
         extra = [f"-U{name}" for name in options.undefines] + ([] if options.std is None else [options.std])
         extra += [*options.flags, *(str(header) for header in options.forced if not header.is_absolute())]
         digest.update("\0".join([options.dialect, *options.defines, *extra, *headers]).encode())
+        known |= set(outside)
+    folders = (*options.include_dirs, base, *environment_folders())
+    for file in mentioned(starts, folders, "\n".join(options.defines), (base, *options.include_dirs)).files:
+        if file not in known:
+            # A name where a tree has it; outside, content alone, as above.
+            name = file.relative_to(base).as_posix() if file.is_relative_to(base) else ""
+            digest.update(f"mentioned\0{name}\0{_content(file)}\0".encode())
     return digest.hexdigest()[:16]
 
 

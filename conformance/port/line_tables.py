@@ -78,9 +78,13 @@ class LineTable:
         return [(frame.file, frame.line) for frame in self.frames(address) if frame.line]
 
     def own(self, address: int, root: Path | None = None) -> Place | None:
-        """The innermost of these places that is below ``root``, if given, or in no header of a compiler or of ROCm."""
+        """The innermost of these places that is below ``root``, if given, or in no header of a compiler or of ROCm.
+
+        Compilers name files below ``root`` relative to the folder above it.
+        """
         places = self.stack(address)
-        return next((p for p in places if p[0].startswith(f"{root}/") or not _OF_VENDORS.search(p[0])), None)
+        own = () if root is None else (f"{root}/", f"{root.name}/")
+        return next((p for p in places if p[0].startswith(own) or not _OF_VENDORS.search(p[0])), None)
 
     @cached_property
     def _segments(self) -> tuple[list[int], list[tuple[int, ...]]]:

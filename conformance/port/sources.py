@@ -48,7 +48,8 @@ class KernelSource:
         """How reports name ``file``, which the compiler says that a kernel is defined in: this source, or a header."""
         path = Path(os.path.normpath(file))
         if not path.is_absolute():
-            return self.label
+            # Compilers work in the folder above the root, and so name a header as labels do; else it is the source.
+            return path.as_posix() if file.startswith(f"{self.root.name}/") else self.label
         return (
             f"{self.root.name}/{path.relative_to(self.root).as_posix()}"
             if path.is_relative_to(self.root)

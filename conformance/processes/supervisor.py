@@ -88,8 +88,10 @@ class Supervisor:
         stdout: int | None = None,
         stderr: int | None = None,
         environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> Child:
-        """Start ``words`` with ``environment`` (default: this process's), ``TMPDIR`` set to ``scratch``.
+        """Start ``words`` with ``environment`` (default: this process's), ``TMPDIR`` set to ``scratch``, in ``folder``
+        (default: this process's).
 
         Raises ``InfrastructureError`` when it cannot be started.
         """
@@ -105,6 +107,7 @@ class Supervisor:
                     stdout=stdout,
                     stderr=stderr,
                     env=chosen,
+                    cwd=folder,
                     pass_fds=tuple(pass_fds),
                     start_new_session=True,
                 )
@@ -201,12 +204,13 @@ class Finished:
     err: str
 
 
-def run_bounded(words: Sequence[str], seconds: float) -> Finished:
-    """Run ``words`` for at most ``seconds``; raises ``InfrastructureError`` when it cannot be started."""
+def run_bounded(words: Sequence[str], seconds: float, folder: Path | None = None) -> Finished:
+    """Run ``words`` for at most ``seconds``, in ``folder`` if given; raises ``InfrastructureError`` when it cannot be
+    started."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         # Bytes: an argument may hold characters that the locale lacks.
         encoded = [os.fsdecode(word.encode("utf-8", "surrogateescape")) for word in words]
-        child = _supervisor().start(encoded, stdout=out.fileno(), stderr=err.fileno())
+        child = _supervisor().start(encoded, stdout=out.fileno(), stderr=err.fileno(), folder=folder)
         try:
             code = child.wait(seconds)
         finally:

@@ -289,6 +289,10 @@ class RuntimeKind:
     takes_dialect: bool = True
     """hiprtc knows ``-x hip`` and ``-x cuda``; AMD's knows one dialect."""
 
+    in_a_folder: bool = False
+    """hiprtc finds what relative options name in the folder that its process works in, and makes the same of a source
+    wherever its tree lies."""
+
     target_words: Callable[[str], tuple[str, ...]] = lambda arch: ()
     """hiprtc's options for a device of this architecture, for which it would otherwise ask the device."""
 

@@ -21,6 +21,7 @@ from conformance.processes import InfrastructureError
 from conformance.processes.supervisor import run_bounded
 from conformance.toolchains.device_libraries import completed, find_device_libraries, llvm_version
 from conformance.toolchains.headers import headers_of, hip_version, with_releases
+from conformance.toolchains.make_rules import prerequisites
 from conformance.toolchains.search import first_line, on_path, output_of, rocm_folders, zig
 from conformance.toolchains.targets import AmdError, Target, target
 
@@ -51,7 +52,9 @@ _PACKAGES = "on Debian and Ubuntu the packages clang-19, lld-19, rocm-device-lib
 
 class CompileFailure(Exception):
     """A source that does not compile: ``first`` is the compiler's first error, ``log`` all that it wrote, and ``code``
-    its exit code (negative: a signal ended it)."""
+    its exit code (negative: a signal ended it). ``files`` are those that the compiler had read."""
+
+    files: Sequence[str] = ()
 
     def __init__(self, first: str, log: str, code: int = 1) -> None:
         super().__init__(first)
@@ -75,13 +78,17 @@ class Toolchain:
     identity: str
     minimal_headers: bool = False
 
-    def compile(self, source: Path, target: Target, output: Path, options: Sequence[str] = ()) -> list[Path]:
-        """Write the code object of ``source`` for ``target`` to ``output``; the files that it was made from.
+    def compile(
+        self, source: Path, target: Target, output: Path, options: Sequence[str] = (), folder: Path | None = None
+    ) -> list[str]:
+        """Write the code object of ``source`` for ``target`` to ``output``; the names of the files that it was made
+        from, as the compiler says them.
 
-        Raises ``CompileFailure``.
+        ``source``, ``output`` and what ``options`` name are relative to ``folder``, if given. Raises
+        ``CompileFailure``.
         """
-        with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
-            scratch = Path(folder)
+        with tempfile.TemporaryDirectory(prefix="candle-parity-") as temporary:
+            scratch = Path(temporary)
             words = [
                 *(*self.command, "-x", "hip", "--offload-device-only", f"--offload-arch={target.name}"),
                 *(*self.options, "-O3", "-std=c++17", *options),
@@ -89,26 +96,33 @@ class Toolchain:
             # Spelled for the compiler proper: zig keeps -MD to itself.
             for word in ("-dependency-file", str(scratch / "k.d"), "-sys-header-deps", "-MT", "k"):
                 words += ["-Xclang", word]
-            if self.kind != "zig":
-                self._run([*words, "--no-gpu-bundle-output", "-o", str(output), str(source)], source)
-            else:
-                # Its driver looks for a linker under another name: compile, assemble and link step by step.
-                assembly, object_file = str(scratch / "k.s"), str(scratch / "k.o")
-                self._run([*words, "-S", "-o", assembly, str(source)], source)
-                self._run(
-                    [
-                        *(*self.command, "--target=amdgcn-amd-amdhsa", f"-mcpu={target.name}"),
-                        *("-mcode-object-version=5", "-c", assembly, "-o", object_file),
-                    ],
-                    source,
-                )
-                self._run(
-                    [*self.command[:-1], "ld.lld", "-shared", "--no-undefined", "-o", str(output), object_file], source
-                )
-            return _dependencies((scratch / "k.d").read_text(encoding="utf-8", errors="surrogateescape"))
+            try:
+                if self.kind != "zig":
+                    self._run([*words, "--no-gpu-bundle-output", "-o", str(output), str(source)], source, folder)
+                else:
+                    # Its driver looks for a linker under another name: compile, assemble and link step by step.
+                    assembly, object_file = str(scratch / "k.s"), str(scratch / "k.o")
+                    self._run([*words, "-S", "-o", assembly, str(source)], source, folder)
+                    self._run(
+                        [
+                            *(*self.command, "--target=amdgcn-amd-amdhsa", f"-mcpu={target.name}"),
+                            *("-mcode-object-version=5", "-c", assembly, "-o", object_file),
+                        ],
+                        source,
+                        folder,
+                    )
+                    self._run(
+                        [*self.command[:-1], "ld.lld", "-shared", "--no-undefined", "-o", str(output), object_file],
+                        source,
+                        folder,
+                    )
+            except CompileFailure as failure:
+                failure.files = _listed(scratch / "k.d")
+                raise
+            return _listed(scratch / "k.d")
 
-    def _run(self, command: Sequence[str], source: Path) -> None:
-        done = run_bounded(command, SECONDS)
+    def _run(self, command: Sequence[str], source: Path, folder: Path | None) -> None:
+        done = run_bounded(command, SECONDS, folder)
         if done.code is None:
             raise InfrastructureError(f"{source.name}: the compiler was stopped after {SECONDS} s; {_LOADED}")
         if done.code:
@@ -125,10 +139,12 @@ class Toolchain:
             raise CompileFailure(first, log, done.code)
 
 
-def _dependencies(text: str) -> list[Path]:
-    """The files of a make rule ``k: a b\\ c ...``."""
-    words = re.split(r"(?<!\\)\s+", text.replace("\\\n", " ").partition(":")[2].strip())
-    return [Path(word.replace("\\ ", " ")) for word in words if word]
+def _listed(rule: Path) -> list[str]:
+    """The files of the make rule in a file; none where the compiler did not come so far."""
+    try:
+        return prerequisites(rule.read_text(encoding="utf-8", errors="surrogateescape"))
+    except FileNotFoundError:
+        return []
 
 
 def _last_line(text: str) -> str:

@@ -38,7 +38,11 @@ class LibraryCompiler:
     is_clang: bool = True
 
     def compile(self, source: Path, output: Path, options: Sequence[str] = ()) -> None:
-        """Write the library of ``source`` to ``output``; raises ``CompileFailure``."""
+        """Write the library of ``source`` to ``output``; raises ``CompileFailure``.
+
+        Nobody says what it was made from: a compiler runs once for the host and once for the GPU, and lists the files
+        of one of them.
+        """
         done = run_bounded([*self.command, *options, "-o", str(output), str(source)], SECONDS)
         if done.code is None:
             raise InfrastructureError(f"{source.name}: the compiler was stopped after {SECONDS} s")

@@ -57,13 +57,14 @@ def test_an_object_is_kept_until_a_header_changes_or_is_gone(made: tuple[Toolcha
 def test_an_object_of_another_key_is_damage(made: tuple[Toolchain, Path, Path], tmp_path: Path) -> None:
     toolchain, source, _ = made
     compile_cached(toolchain, source, GFX942)
-    (one,) = (tmp_path / "cache/amd").glob(f"*{SUFFIX}")
+    ours = set((tmp_path / "cache/amd").glob(f"*{SUFFIX}"))
     compile_cached(toolchain, source, GFX942, ["-DOTHER"])
-    (other,) = set((tmp_path / "cache/amd").glob(f"*{SUFFIX}")) - {one}
-    other.write_bytes(one.read_bytes())
+    others = set((tmp_path / "cache/amd").glob(f"*{SUFFIX}")) - ours
+    for other in others:
+        other.write_bytes(next(iter(ours)).read_bytes())
     assert compile_cached(toolchain, source, GFX942, ["-DOTHER"]).fresh
     (said,) = take_warnings()
-    assert f"{other} is damaged" in said
+    assert any(f"{other} is damaged" in said for other in others)
 
 
 def test_a_cache_that_cannot_be_written_costs_a_warning(made: tuple[Toolchain, Path, Path], tmp_path: Path) -> None:

@@ -33,7 +33,9 @@ class Compilers:
         self.asked: list[str] = []
         self.words: list[tuple[str, ...]] = []
 
-    def compile_in_child(self, text: str, label: str, words: Sequence[str], target: Target, *rest: object) -> bytes:
+    def compile_in_child(
+        self, text: str, label: str, words: Sequence[str], target: Target, *rest: object, **_: object
+    ) -> bytes:
         who = "hiprtc" if rest[-1] is None else "hipcc"
         self.asked.append(who)
         self.words.append(tuple(words))

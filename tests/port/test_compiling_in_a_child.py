@@ -19,6 +19,7 @@ from conformance.port.compiling import in_child as compiling
 from conformance.port.compiling import target
 from conformance.port.compiling.cache import made
 from conformance.port.compiling.in_child import Stopped, compile_in_child
+from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import Limits, Target
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
@@ -33,7 +34,8 @@ import msgpack, os, signal, subprocess, sys, time
 from pathlib import Path
 request = msgpack.unpackb(sys.stdin.buffer.read())
 def answer(**content):
-    os.write(int(sys.argv[2]), msgpack.packb(content))
+    reads = {{"files": [b"k.h"], "listed": True, "hidden": False}}
+    os.write(int(sys.argv[2]), msgpack.packb({{"reads": reads, **content}}))
 def die(number):
     os.kill(os.getpid(), number)
 tries = Path({tries!r})
@@ -67,6 +69,14 @@ def test_the_child_is_told_all_and_its_code_comes_back(child: Callable[..., byte
     said = "answer(code=repr([request[k] for k in ('text', 'label', 'words', 'runtime', 'wave')]).encode())"
     assert child(said) == b"['the text', 'k.hip', ['-DA', '-DB'], 'cpu', 64]"
     assert child("answer(code=bytes(10_000_000))") == bytes(10_000_000)
+
+
+def test_what_it_read_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, supervisor: Supervisor) -> None:
+    monkeypatch.setattr(compiling, "_PROGRAM", START.format(tries=str(tmp_path / "tries")) + "answer(log='no')")
+    reads = Reads()
+    with pytest.raises(CompileError):
+        compile_in_child("the text", "k.hip", [], TARGET, supervisor, Limits(60.0), reads=reads)
+    assert reads == Reads({"k.h": None})
 
 
 def test_its_warnings_come_back(child: Callable[..., bytes], tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from conformance.port.compiling import child
 from conformance.port.compiling.in_child import Unsupported, _judged
+from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import Limits
 from conformance.processes import Supervisor
 from conformance.runtimes.hip.errors import CompileError
@@ -40,7 +41,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, log: str | None, runtime: str = "roc
 
     monkeypatch.setattr(child, "compile_source", compile_source)
     request = {"runtime": runtime, "wave": None, "words": WORDS, "memory": 1, "text": "", "label": "kernels/k.hip"}
-    return child._answer(request)
+    return child._answer({"folder": None, **request}, Reads())
 
 
 def test_the_ports_folders_come_before_rocms_and_ours_come_last(rocm: Path, monkeypatch: pytest.MonkeyPatch):

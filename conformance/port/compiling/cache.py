@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.cache import ObjectFolder
@@ -13,11 +13,13 @@ from conformance.files import cache_folder
 from conformance.port.amd_cache import OF_HIPRTC, is_for_hipcc
 from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.in_child import Unsupported, compile_in_child
+from conformance.port.compiling.keys import KeptObjects, Manifest, Place, contain, first_key, own_files, settle
 from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly
+from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import Limits, Target, refused_by_both, refused_by_hiprtc, toolchain_for
-from conformance.port.definitions.source_text import reached
+from conformance.port.definitions.mentioned import mentioned
 from conformance.port.options import NO_OPTIONS, BuildOptions
-from conformance.port.sources import HEADER_SUFFIXES, KernelSource, SourceError
+from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError
@@ -51,11 +53,13 @@ class Made:
 
 @dataclass(frozen=True)
 class _Way:
-    """A compiler for one source (without ``toolchain`` hiprtc), its options, and where its object is kept."""
+    """A compiler for one source (without ``toolchain`` hiprtc), its options, the folder that it works in if it is not
+    this process's, and the first key of its object."""
 
     compiler: str
     key: str
     words: Sequence[str]
+    folder: Path | None
     toolchain: Toolchain | LibraryCompiler | None = None
 
     @property
@@ -85,11 +89,12 @@ def made(
     launcher that does not compile costs no other.
 
     ``extra`` are further compiler options. ``compiler`` is ``hiprtc``, ``hipcc`` or ``auto``: hiprtc, and hipcc where
-    that refuses the source. The key covers the source, every header that it can include, the options, and the compiler
-    with its target, so that no edit is missed; under ``auto`` an object of hipcc is bound to both compilers. Headers
-    are looked for next to the source, in the options' folders, then in the root. Processes that want the same object
-    wait for one compilation, within the limits, which are of each compiler. Of a source that does not
-    compile as a whole it is the object of what does, where the errors lead to kernels (``compile_partly``).
+    that refuses the source. An object is known by its compiler with its target, the options, the source, and every file
+    that the compiler read (``keys``), so that no edit is missed; under ``auto`` an object of hipcc is bound to both
+    compilers. Where that cannot be known, the object is made anew each time. Headers are looked for next to the source,
+    in the options' folders, then in the root. Processes that want the same object wait for one compilation, within the
+    limits, which are of each compiler. Of a source that does not compile as a whole it is the object of what does,
+    where the errors lead to kernels (``compile_partly``).
 
     Raises ``CompileError`` when nothing of the source compiles, which is so too when it takes the compiler down or
     beyond its memory (failures are not kept), ``SourceError`` when a file cannot be read, and ``InfrastructureError``
@@ -98,30 +103,35 @@ def made(
     """
     if source.is_code_object:
         return Made(source.code())
-    plan = _Plan(source, target, supervisor, options, extra, limits, library, launchers)
-    objects = ObjectFolder(cache_folder() / "objects")
-    found = _kept(plan, compiler, objects)
+    text = source.text()
+    place = Place.of(source, options)
+    plan = _Plan(source, text, place, target, supervisor, options, extra, limits, library, launchers)
+    plans = plan.by_wave()
+    folder = ObjectFolder(cache_folder() / "objects")
+    objects = KeptObjects(folder, place)
+    found = _kept(plans, compiler, objects)
     if found is not None:
         return found
-    first = next(plan.ways(compiler))
+    first = next(plans[0].ways(compiler))
     tries = 4 if compiler == "auto" else 2
-    with objects.turn(first.key, tries * limits.wall + _PATIENCE) as ours:
-        found = _kept(plan, compiler, objects) if ours else None
+    with folder.turn(first.key, tries * limits.wall + _PATIENCE) as ours:
+        found = _kept(plans, compiler, objects) if ours else None
         if found is None:
-            key, found = plan.compiled(compiler)
-            if ours:
+            key, found, manifest = _compiled(plans, compiler)
+            if ours and manifest is not None:
                 listing = json.dumps(found.broken).encode() + b"\n" if found.broken else b""
-                objects.keep(key, listing + found.code)
+                objects.keep(key, manifest, listing + found.code)
     return found
 
 
-def _kept(plan: _Plan, compiler: CompilerChoice, objects: ObjectFolder) -> Made | None:
-    for way in plan.ways(compiler):
-        code = objects.read(way.key)
+def _kept(plans: Sequence[_Plan], compiler: CompilerChoice, objects: KeptObjects) -> Made | None:
+    ways = [way for plan in plans for way in plan.ways(compiler)]
+    for way in ways:
+        code = objects.find(way.key)
         if code is not None:
             return Made(code, way.compiler, way.name)
-    for way in plan.ways(compiler):
-        entry = objects.read(way.rest)
+    for way in ways:
+        entry = objects.find(way.rest)
         if entry is not None:
             listing, _, code = entry.partition(b"\n")
             broken = {name: Broken(*row) for name, row in json.loads(listing).items()}
@@ -129,11 +139,33 @@ def _kept(plan: _Plan, compiler: CompilerChoice, objects: ObjectFolder) -> Made 
     return None
 
 
+def _compiled(plans: Sequence[_Plan], compiler: CompilerChoice) -> tuple[str, Made, Manifest | None]:
+    """What comes of compiling, the key that it is kept by, and from what it was made, where that is known."""
+    plan = plans[0]
+    starts = [plan.source.path, *(header for header in plan.options.forced if header.is_absolute())]
+
+    def compilation(reads: Reads) -> tuple[str, Made, bool]:
+        key, found = plan.compiled(compiler, reads)
+        return key, found, contain(own_files(plan.place, reads), _WAVE_MACRO)
+
+    if len(plans) > 1 and contain(mentioned(starts, plan.place.folders).files, _WAVE_MACRO):
+        plan = plans[1]
+    (key, found, by_wave), manifest = settle(plan.place, starts, plan.text, compilation, (CompileError,))
+    if by_wave and len(plans) > 1 and plan is plans[0]:
+        plan = plans[1]
+        (key, found, by_wave), manifest = settle(plan.place, starts, plan.text, compilation, (CompileError,))
+    if found.broken and plan.source.text() != plan.text:
+        manifest = None  # what is broken was looked for in another text
+    return key, found, manifest
+
+
 @dataclass
 class _Plan:
     """What compiling a source for a target takes, whoever does it."""
 
     source: KernelSource
+    text: str
+    place: Place
     target: Target
     supervisor: Supervisor
     options: BuildOptions
@@ -145,33 +177,39 @@ class _Plan:
     def __post_init__(self) -> None:
         source, kind = self.source, runtime_kind(self.target.runtime)
         self._refusals: dict[str, str] = {}
-        self._text = source.text()
-        self._headers = _headers(source, self.options)
-        if kind.chooses_wave and self.target.wave is not None and _WAVE_MACRO in self._headers:
-            self.options = replace(self.options, defines=(*wave_macros(self.target.wave), *self.options.defines))
         # Where no hiprtc is to be had, hipcc also compiles what was written for it.
         alone = kind.compiler == "hipcc" and self.library is None and not is_for_hipcc(source, self.options)
         self._supplied = OF_HIPRTC if alone else ()
         self._words = [*self.options.compiler_flags((source.path.parent,), (source.root,)), *self.extra]
 
-    def compiled(self, compiler: CompilerChoice) -> tuple[str, Made]:
+    def by_wave(self) -> list[_Plan]:
+        """The plans to look for an object of: this, and with the macros of a size of waves, which only sources get that
+        ask for it. They alone are compiled anew for another size."""
+        wave = self.target.wave
+        if not runtime_kind(self.target.runtime).chooses_wave or wave is None:
+            return [self]
+        options = replace(self.options, defines=(*wave_macros(wave), *self.options.defines))
+        sized = replace(self, options=options)
+        return [sized] if _WAVE_MACRO.decode() in self.text else [self, sized]
+
+    def compiled(self, compiler: CompilerChoice, reads: Reads) -> tuple[str, Made]:
         """The code of the source, or of what compiles of it, and the key that it is kept by."""
         try:
-            way, code = self._first_that_compiles(compiler)
+            way, code = self._first_that_compiles(compiler, reads)
             return way.key, Made(code, way.compiler, way.name)
         except CompileError as error:
             for way in self.ways(compiler):
-                found = self._rest(way)
+                found = self._rest(way, reads)
                 if found is not None:
                     return way.rest, found
             raise error
 
-    def _first_that_compiles(self, compiler: CompilerChoice) -> tuple[_Way, bytes]:
+    def _first_that_compiles(self, compiler: CompilerChoice, reads: Reads) -> tuple[_Way, bytes]:
         """The first way that leads to code; raises what the ways end in, and of two refusals both."""
         label, ways = self.source.label, self.ways(compiler)
         way = next(ways)
         try:
-            return way, self._code(way)
+            return way, self._code(way, reads)
         except (CompileError, Unsupported) as error:
             if compiler != "auto":
                 raise
@@ -180,7 +218,7 @@ class _Plan:
         if other is None:
             raise CompileError(label, refused_by_hiprtc(refusal.log)) if isinstance(refusal, CompileError) else refusal
         try:
-            return other, self._code(other)
+            return other, self._code(other, reads)
         except CompileError as error:
             if isinstance(refusal, Unsupported):
                 raise  # the one that has the headers has judged
@@ -189,16 +227,19 @@ class _Plan:
 
     def ways(self, compiler: CompilerChoice) -> Iterator[_Way]:
         """The compilers to try in turn; a search for hipcc begins only when it is asked for."""
-        source, target = self.source, self.target
+        source, target, kind = self.source, self.target, runtime_kind(self.target.runtime)
+        # Relative to a folder, options name no place, so that copies of a tree share objects.
+        folder, relative = self.place.base, self.place.words(self._words)
         if self.library is not None:
             identity = "\0".join((self.library.identity, *self.library.command))
-            yield _Way("hipcc", self._key(identity, self._words), self._words, self.library)
+            yield _Way("hipcc", self._key(identity, relative), relative, folder, self.library)
             return
         if compiler != "hipcc":
-            words = [*self._words, *target.words()]
-            yield _Way("hiprtc", self._key(target.identity, words), words)
+            words = [*(relative if kind.in_a_folder else self._words), *target.words()]
+            key = self._key(target.identity, words)
+            yield _Way("hiprtc", key, words, folder if kind.in_a_folder else None)
         if compiler != "hiprtc":
-            alone = runtime_kind(target.runtime).compiler == "hipcc"
+            alone = kind.compiler == "hipcc"
             toolchain = toolchain_for(target.arch, alone)
             if toolchain is None and compiler == "auto":
                 return
@@ -209,10 +250,10 @@ class _Plan:
                 )
             bound = target.identity if compiler == "auto" else ""
             identity = "\0".join((bound, toolchain.identity, *toolchain.options, target.arch))
-            words = [*self._words, *runtime_kind(target.runtime).hipcc_words]
-            yield _Way("hipcc", self._key(identity, [*words, *self._supplied]), words, toolchain)
+            words = [*relative, *kind.hipcc_words]
+            yield _Way("hipcc", self._key(identity, [*words, *self._supplied]), words, folder, toolchain)
 
-    def _rest(self, way: _Way) -> Made | None:
+    def _rest(self, way: _Way, reads: Reads) -> Made | None:
         """What compiles of the source by a ``way`` that refused the whole, and the kernels that do not."""
         log = self._refusals.get(way.key, COMPILER_LOST)
         if log.startswith(COMPILER_LOST):
@@ -222,54 +263,30 @@ class _Plan:
         def compile_text(text: str, words: Sequence[str], seconds: float) -> bytes:
             try:
                 limits = replace(self.limits, seconds=min(self.limits.seconds, seconds))
-                return self._made(way, text, [*words, *every], limits)
+                return self._made(way, text, [*words, *every], limits, reads)
             except CompileError as error:
                 raise Refused(error.log) from None
 
         found = compile_partly(self.source, self.options, log, compile_text, self.limits.wall, self.launchers)
         return None if found is None else Made(found[0], way.compiler, way.name, found[1])
 
-    def _code(self, way: _Way) -> bytes:
+    def _code(self, way: _Way, reads: Reads) -> bytes:
         try:
-            return self._made(way, self._text, (), self.limits)
+            return self._made(way, self.text, (), self.limits, reads)
         except CompileError as error:
             self._refusals[way.key] = error.log
             raise
 
-    def _made(self, way: _Way, text: str, more: Sequence[str], limits: Limits) -> bytes:
+    def _made(self, way: _Way, text: str, more: Sequence[str], limits: Limits, reads: Reads) -> bytes:
         """The code of ``text``, with hiprtc's headers where hipcc stands in for hiprtc and the source names none."""
         words, rest = [*way.words, *more], (self.target, self.supervisor, limits, way.toolchain)
         try:
-            return compile_in_child(text, self.source.label, words, *rest)
+            return compile_in_child(text, self.source.label, words, *rest, folder=way.folder, reads=reads)
         except CompileError:
             if not self._supplied:
                 raise
-        return compile_in_child(text, self.source.label, [*words, *self._supplied], *rest)
+        words += self._supplied
+        return compile_in_child(text, self.source.label, words, *rest, folder=way.folder, reads=reads)
 
     def _key(self, compiler: str, words: Sequence[str]) -> str:
-        digest = hashlib.sha256()
-        for part in (compiler, *words, str(self.source.path), self._text):
-            digest.update(part.encode() + b"\0")
-        digest.update(self._headers)
-        return digest.hexdigest()[:32]
-
-
-def _headers(source: KernelSource, options: BuildOptions) -> bytes:
-    """Names and contents of the headers that ``source`` can include."""
-    content: list[bytes] = []
-    folders = (*options.include_dirs, source.root)
-    try:
-        places = (source.path.parent, *folders)
-        forced = [place / header for header in options.forced for place in places if (place / header).is_file()]
-        found = reached([source.path, *forced], places)
-        headers = set(found.files)
-        if not found.complete:
-            headers |= {file for folder in folders for file in folder.rglob("*") if file.suffix in HEADER_SUFFIXES}
-        for header in sorted(headers):
-            if header.is_file():
-                content.append(str(header).encode() + b"\0" + header.read_bytes() + b"\0")
-    except OSError as error:
-        raise SourceError(
-            f"{error.filename}: cannot be read ({error.strerror}), and {source.label} may include it"
-        ) from error
-    return b"".join(content)
+        return first_key(compiler, words, self.source.label, self.text)

@@ -2,8 +2,9 @@
 
 ``main`` reads a request (msgpack) from standard input and writes its answer to a descriptor: ``code``, ``log`` (the
 source does not compile), ``memory`` (it takes too much), or ``machine`` (what else went wrong, with ``unsupported``
-where its installation cannot compile the source), with ``warnings``. A request with a ``toolchain`` is for that
-compiler, any other for the runtime's hiprtc.
+where its installation cannot compile the source), with ``warnings``, and ``reads``: the files that were read. A request
+with a ``toolchain`` is for that compiler, any other for the runtime's hiprtc; one with a ``folder`` is for a compiler
+that works there.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import msgpack
 
 from conformance.notices import take_warnings
 from conformance.port.compiling.diagnostics import refused_option
+from conformance.port.compiling.reads import VARIABLE, Reads, absolute_environment
 from conformance.processes import die_with_parent
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError
@@ -31,15 +35,16 @@ _LOG = 256 << 10
 def main() -> None:
     die_with_parent(int(sys.argv[1]))
     request = msgpack.unpackb(sys.stdin.buffer.read())
-    answer = {**_answer(request), "warnings": take_warnings()}
+    reads = Reads()
+    answer = {**_answer(request, reads), "warnings": take_warnings(), "reads": reads.as_answer()}
     with open(int(sys.argv[2]), "wb") as file:
         file.write(msgpack.packb(answer))
     os._exit(0)  # without the destructors of a vendor's library
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
+def _answer(request: dict[str, Any], reads: Reads) -> dict[str, Any]:
     try:
-        return {"code": _driver(request) if request.get("toolchain") else _hiprtc(request)}
+        return {"code": (_driver if request.get("toolchain") else _hiprtc)(request, reads)}
     except CompileError as error:
         return {"log": error.log[:_LOG]}
     except _UnsupportedError as error:
@@ -54,27 +59,36 @@ class _UnsupportedError(RuntimeError):
     """What is wrong with the compiler's installation, not with the source: a missing header, a refused option."""
 
 
-def _hiprtc(request: dict[str, Any]) -> bytes:
+def _hiprtc(request: dict[str, Any], reads: Reads) -> bytes:
     kind = runtime_kind(request["runtime"])
     words = kind.compile_words(request["words"], open_compiler(kind.name, request["wave"]))
     _limit(request["memory"])
+    _work_in(request["folder"])
     try:
-        return compile_source(request["text"], request["label"], words)
+        with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
+            reports = Path(folder, "reads")
+            reports.touch()
+            os.environ[VARIABLE] = str(reports)
+            try:
+                return compile_source(request["text"], request["label"], words)
+            finally:
+                reads.add_reports(reports.read_bytes())
     except CompileError as error:
         log = kind.readable_log(error.log)
         lacks = kind.missing_header(log, words) or refused_option(log)
         raise (CompileError(error.name, log) if lacks is None else _UnsupportedError(lacks)) from None
 
 
-def _driver(request: dict[str, Any]) -> bytes:
+def _driver(request: dict[str, Any], reads: Reads) -> bytes:
     from conformance.port.compiling.driver import compile_with, missing_header, toolchain_of
     from conformance.processes.supervisor import stop_all
     from conformance.toolchains.libraries import LibraryCompiler, lacked_of_host
 
     _limit(request["memory"])
+    _work_in(request["folder"])
     compiler = toolchain_of(request["toolchain"])
     try:
-        return compile_with(compiler, request["text"], request["label"], request["words"], request["arch"])
+        return compile_with(compiler, request["text"], request["label"], request["words"], request["arch"], reads)
     except CompileError as error:
         lacks = missing_header(compiler, error.log) or refused_option(error.log)
         if lacks is None and isinstance(compiler, LibraryCompiler):
@@ -90,6 +104,18 @@ def open_compiler(runtime: str, wave: int | None) -> tuple[str, ...]:
     Raises ``RuntimeError`` and ``OSError`` when they cannot be built or loaded.
     """
     return runtime_kind(runtime).open_compiler(wave)
+
+
+def _work_in(folder: str | None) -> None:
+    """Let compilers find what their options name in ``folder``; what was named relative to here stays what it is."""
+    if folder is None:
+        return
+    os.environ.update(absolute_environment())
+    for name in ("HIPCPU_CXX", "HIPCPU_LD"):  # a word a line, of which the first is the program
+        program, *words = os.environ.get(name, "").split("\n")
+        if "/" in program:
+            os.environ[name] = "\n".join([os.path.abspath(program), *words])
+    os.chdir(folder)
 
 
 def _limit(memory: int) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.port.compiling.diagnostics import ENDED_BY, without_copy
+from conformance.port.compiling.reads import Reads
 from conformance.runtimes.hip.errors import CompileError, first_error
 from conformance.runtimes.rocm.hiprtc import NEWER, OF_ROCM
 from conformance.toolchains.amd import CompileFailure, Toolchain
@@ -28,11 +29,12 @@ def toolchain_of(fields: Mapping[str, Any]) -> Toolchain | LibraryCompiler:
 
 
 def compile_with(
-    compiler: Toolchain | LibraryCompiler, text: str, label: str, words: Sequence[str], arch: str
+    compiler: Toolchain | LibraryCompiler, text: str, label: str, words: Sequence[str], arch: str, reads: Reads
 ) -> bytes:
     """The code object of ``text``, which messages call ``label``, for ``arch``; of a ``LibraryCompiler`` its library.
 
-    Raises ``CompileError``, ``AmdError`` for an ``arch`` that is not AMD's, and ``OSError``.
+    ``reads`` gets what was read for it, or for its failure. Raises ``CompileError``, ``AmdError`` for an ``arch`` that
+    is not AMD's, and ``OSError``.
     """
     with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
         # A copy: what is compiled is what the cache's key was made of, whatever happens to the file meanwhile.
@@ -44,10 +46,12 @@ def compile_with(
         named.append("-ferror-limit=0")  # every kernel that does not compile is to be found
         try:
             if isinstance(compiler, Toolchain):
-                compiler.compile(copy, target(arch), output, [*words, *named])
+                reads.add(compiler.compile(copy, target(arch), output, [*words, *named]), (folder,))
             else:
+                reads.listed = False
                 compiler.compile(copy, output, [*words, *(named if compiler.is_clang else ())])
         except CompileFailure as failure:
+            reads.add(failure.files, (folder,))
             log = without_copy(failure.log or failure.first, copy, label)
             signal = -failure.code if failure.code < 0 else 9 if _KILLED.search(log) else 0
             raise CompileError(label, f"{log.rstrip()}\n{ENDED_BY}{signal}\n" if signal else log) from None

@@ -21,6 +21,7 @@ import msgpack
 from conformance.files import own_python
 from conformance.notices import warn
 from conformance.port.compiling.diagnostics import ENDED_BY
+from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import Limits, Target
 from conformance.processes import InfrastructureError, Supervisor, parent_word
 from conformance.processes.child import Child, cpu_seconds
@@ -102,24 +103,29 @@ def compile_in_child(
     supervisor: Supervisor,
     limits: Limits,
     toolchain: Toolchain | LibraryCompiler | None = None,
+    *,
+    folder: Path | None = None,
+    reads: Reads | None = None,
 ) -> bytes:
     """The code object of ``text``, which messages call ``label``; raises ``CompileError`` and ``InfrastructureError``.
 
     The compiler is ``toolchain``, which may make a shared library, or without one the runtime's hiprtc; both get
-    ``words`` as options. A child that is killed from outside gets a second try, when nothing else compiles in this
-    process.
+    ``words`` as options. It works in ``folder`` (default: this process's), and ``reads`` gets what it reads. A child
+    that is killed from outside gets a second try, when nothing else compiles in this process.
     """
     own = None if toolchain is None else asdict(toolchain)
     given = {"text": text, "label": label, "words": list(words), "toolchain": own, "memory": limits.bytes_here()}
+    given["folder"] = None if folder is None else str(folder)
+    reads = Reads() if reads is None else reads
     request = msgpack.packb({**asdict(target), **given})
     try:
         with _company.any():
-            return _attempt(request, label, supervisor, limits)
+            return _attempt(request, label, supervisor, limits, reads)
     except _KilledError:
         pass
     try:
         with _company.alone(limits.seconds):
-            return _attempt(request, label, supervisor, limits)
+            return _attempt(request, label, supervisor, limits, reads)
     except _KilledError as error:
         raise InfrastructureError(
             f"the compiler of {label} was killed twice from outside ({error}); look whether this machine has enough "
@@ -127,7 +133,7 @@ def compile_in_child(
         ) from error
 
 
-def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits) -> bytes:
+def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits, reads: Reads) -> bytes:
     """One child; raises ``_KilledError``, too."""
     with _buffer("request") as given, _buffer("answer") as answer, _buffer("messages") as output:
         os.write(given, request)
@@ -148,7 +154,9 @@ def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits)
         if code:
             last = (messages.strip().splitlines() or [child.ended_how()])[-1]
             raise InfrastructureError(f"the compiling process of {label} failed: {last}")
-        return _judged(_unpacked(answer, label), label, supervisor, limits)
+        found = _unpacked(answer, label)
+        reads.merge(found["reads"])
+        return _judged(found, label, supervisor, limits)
 
 
 def _waited(child: Child, label: str, limits: Limits) -> int | None:
@@ -232,7 +240,7 @@ def _unpacked(descriptor: int, label: str) -> dict[str, Any]:
     size = os.fstat(descriptor).st_size
     try:
         answer = msgpack.unpackb(os.pread(descriptor, min(size, _LARGEST), 0), max_bin_len=_LARGEST)
-        if isinstance(answer, dict) and {"code", "log", "machine", "memory"} & answer.keys():
+        if isinstance(answer, dict) and "reads" in answer and {"code", "log", "machine", "memory"} & answer.keys():
             return answer
     except (ValueError, msgpack.UnpackException):
         pass

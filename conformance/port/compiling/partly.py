@@ -238,7 +238,7 @@ class _Taking:
         """The file that a compiler calls ``file``."""
         if file in (self._source.label, str(self._source.path)):
             return self._source.path.resolve()
-        return Path(os.path.normpath(file)).resolve()
+        return Path(os.path.normpath(self._source.root.parent / file)).resolve()
 
     def _label(self, file: Path) -> str:
         return self._source.label if file == self._source.path.resolve() else self._source.label_of(str(file))

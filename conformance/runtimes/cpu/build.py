@@ -101,7 +101,10 @@ def forwarding_headers(runtime: str, include: Path) -> dict[str, str]:
     headers = {}
     for owner, path, *names in map(str.split, FORWARDS.read_text(encoding="utf-8").splitlines()):
         if owner == runtime:
-            included = (name if name.startswith("<") else f'"{include / name}"' for name in names)
+            # The cpu runtime's are found in its include folder, wherever that lies: its libraries, and what is compiled
+            # with them, are the same for every copy of this package.
+            of_ours = "<{}>" if runtime == "cpu" else f'"{include}/{{}}"'
+            included = (name if name.startswith("<") else of_ours.format(name) for name in names)
             headers[path] = "#pragma once\n" + "".join(f"#include {name}\n" for name in included)
     if runtime in _OF_NAMES:
         path, row = _OF_NAMES[runtime]

@@ -39,6 +39,7 @@ KIND = RuntimeKind(
     asynchronous=False,
     executor_cores=0,
     code="host",
+    in_a_folder=True,
     missing_header=_missing_header,
     launchers=LauncherBuild(words=("-DSIMT_LAUNCHERS=1",)),
 )

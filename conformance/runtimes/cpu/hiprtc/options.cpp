@@ -261,8 +261,9 @@ Words preprocess_flags(const Toolchain &toolchain, const Options &options) {
   flags.push_back("-mno-avx512fp16");
   // These flush subnormal floats to zero when they convert to bfloat16.
   if (toolchain.clang) flags.insert(flags.end(), {"-mno-avx512bf16", "-mno-avxneconvert", "-fdeclspec"});
-  // zig defines NDEBUG with -O2; HIP's compilers keep a kernel's asserts.
-  if (toolchain.zig) flags.insert(flags.end(), {"-fno-sanitize=undefined", "-UNDEBUG"});
+  // zig defines NDEBUG with -O2; HIP's compilers keep a kernel's asserts. It also writes line tables, with the folders
+  // that it works in, so that no two compilations would give the same.
+  if (toolchain.zig) flags.insert(flags.end(), {"-fno-sanitize=undefined", "-UNDEBUG", "-g0"});
   flags.insert(flags.end(), toolchain.flags.begin(), toolchain.flags.end());
   flags.insert(flags.end(), options.compile.begin(), options.compile.end());
   return flags;

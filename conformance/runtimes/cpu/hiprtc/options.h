@@ -6,6 +6,7 @@
 //   HIPCPU_LD        the linker, likewise; default: ld.lld or ld from PATH
 //   HIPCPU_INCLUDE   folder with simt/prelude.h; default: ../include next to this library
 //   HIPCPU_CXXFLAGS  further compiler flags, after ours
+//   HIPCPU_READS     a file that gets a list of what compilations read: see reads.h
 // Headers that only forward to those of HIPCPU_INCLUDE are in ./include next to this library.
 #pragma once
 

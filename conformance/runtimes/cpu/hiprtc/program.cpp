@@ -13,6 +13,7 @@
 #include "object.h"
 #include "options.h"
 #include "process.h"
+#include "reads.h"
 #include "registration.h"
 #include "scanner.h"
 #include "shared_memory.h"
@@ -147,6 +148,7 @@ Program::Outcome Program::attempt(const Words &words) {
   const std::string first_line = "#line 1 " + literal(name_) + "\n";
   write_file(source, first_line + source_ + registration_request());
   const std::string undefined = folder.file("undefined.h");
+  const Reads reads(folder.path(), tools);
   write_file(undefined, undefined_by(options.preprocess));
   options.preprocess.insert(options.preprocess.begin(), {"-include", undefined});
   auto expand = [&](Dialect dialect) {
@@ -155,17 +157,20 @@ Program::Outcome Program::attempt(const Words &words) {
                        include,
                        dialect_flags(tools, dialect),
                        options.preprocess,
+                       reads.preprocessor_flags(),
                        {"-x", "c++", "-E", source, "-o", folder.file("expanded")}}),
                folder.file("output"));
   };
   Dialect dialect = options.dialect;
   if (dialect == Dialect::automatic) dialect = ends_with(name_, ".cu") ? Dialect::cuda : Dialect::hip;
   Finished step = expand(dialect);
+  reads.report();
   auto good = [](const Finished &finished) { return finished.started && finished.status == 0; };
   auto is_hip = [&] { return includes_hip(read_file(folder.file("expanded")), tools.forwards); };
   if (options.dialect == Dialect::automatic && dialect == Dialect::cuda && (!good(step) || is_hip())) {
     // The suffix of CUDA, but it includes HIP headers; or an error, which HIP without its headers would not fix.
     Finished again = expand(Dialect::hip);
+    reads.report();
     if (good(step) || (good(again) && is_hip())) {
       dialect = Dialect::hip;
       step = again;
@@ -196,13 +201,22 @@ Program::Outcome Program::attempt(const Words &words) {
       const Words quiet = {"-Wno-unused-command-line-argument"};
       step = to_object(joined({quiet, {"-S", "-emit-llvm", assembly, "-o", optimised}}));
       if (step.started && step.status == 0) {
-        write_file(optimised, interleave_stores(read_file(optimised)));
+        const std::string lowered = read_file(optimised);
+        reads.report_module(lowered);
+        write_file(optimised, interleave_stores(lowered));
         step = to_object(joined({quiet, {"-Xclang", "-disable-llvm-passes", "-c", optimised, "-o", object_file}}));
       }
       step.output = warnings + step.output;
     }
   } else {
-    step = to_object({"-x", "c++", "-c", complete, "-o", object_file});
+    const std::string assembly = folder.file("module.s");
+    step = to_object({"-x", "c++", "-S", complete, "-o", assembly});
+    if (step.started && step.status == 0) {
+      reads.report_assembly(read_file(assembly));
+      const std::string warnings = step.output;
+      step = to_object({"-x", "assembler", "-c", assembly, "-o", object_file});
+      step.output = warnings + step.output;
+    }
   }
   if (launchers && (!step.started || step.status != 0)) {  // as written, every launch would be an error
     add_to_log(log_, step.output, folder.path());

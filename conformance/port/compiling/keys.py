@@ -1,0 +1,398 @@
+"""What an object is known by: everything that its compilers read, wherever it lies.
+
+It takes two steps, as in ccache. The first key is over the compiler, its options, the environment that it heeds and the
+text that it is given. It leads to manifests. A manifest has the digest of every file that was read for one object, and
+the files that could be read in its place by another order of search; its object is taken while all of them are as they
+were. So a compiler starts only for what has changed, and no spelling of an ``#include`` matters.
+
+Names below a tree's root begin with the root's own name, as labels do (``kernels/include/a.h``). Compilers that work in
+the folder above the root say them so, and copies of a tree share objects. Any other file is known by its whole path.
+
+A file may change while it is compiled. ``settle`` looks at every file before and after, compiles again, and in the end
+gives no manifest: what is doubtful is not kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from conformance.cache import ObjectFolder
+from conformance.port.compiling.reads import Reads, absolute_environment, environment_folders
+from conformance.port.definitions.mentioned import mentioned, names_in, normalised
+from conformance.port.options import BuildOptions
+from conformance.port.sources import KernelSource
+from conformance.reading import MIB, read_bytes
+
+Result = TypeVar("Result")
+
+_VERSION = "keys 1"
+
+_VARIABLES = (
+    *("COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH", "CCC_OVERRIDE_OPTIONS", "SOURCE_DATE_EPOCH", "ZIG_LIB_DIR"),
+    *("HIPCC_LINK_FLAGS_APPEND", "HIP_CLANG_PATH", "HIP_DEVICE_LIB_PATH", "DEVICE_LIB_PATH", "HIP_PATH"),
+    *("HIP_PLATFORM", "HIP_COMPILER", "HIP_RUNTIME", "ROCM_PATH", "HIPRTC_LINK_OPTIONS_APPEND"),
+    *("CUDA_PATH", "CUDA_HOME", "NVCC_CCBIN"),
+)
+"""What else changes what a compiler reads or does. Its own headers and libraries are part of its identity."""
+
+_SYSTEM = (Path("/usr/local/include"), Path("/usr/include"))
+"""Searched by compilers without an option, for what ``__has_include`` asks for."""
+
+_MOST = 1024 * MIB
+"""Bytes of the largest file that is read for an object; ``#embed`` reads more than headers."""
+
+_MANIFESTS = 16
+"""Of one first key: the newest are kept."""
+
+_TRIES = 3
+"""Compilations of files that keep changing."""
+
+_SUFFIX_PARTS = 5
+_COARSE_CLOCK = 5
+"""Linux's CLOCK_REALTIME_COARSE, which the times of files are taken from."""
+
+_ASKED = re.compile(r'__has_(?:include|include_next|embed)\s*\(\s*(?:"([^"\n]+)"|<([^>\n]+)>|([^\s)]))')
+_JOINT = re.compile(r'"\s*"')
+_HIDDEN = re.compile(
+    r"incbin|\.\s*(?:include|macro|irpc?|rept)\b(?!\s*\()|\bcomment\s*\(\s*lib\b|\bpragma\s+comment\b", re.IGNORECASE
+)
+"""What makes an assembler or a linker read a file, in a text whose neighbouring string literals are one."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tree lies: its ``root``, and the ``folders`` that are searched for its headers."""
+
+    root: Path
+    folders: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, source: KernelSource, options: BuildOptions) -> Place:
+        """Where ``source`` lies when it is compiled with ``options`` and in this environment."""
+        folders = (source.path.parent, *options.include_dirs, source.root, *environment_folders())
+        return cls(source.root, tuple(dict.fromkeys(folders)))
+
+    @property
+    def base(self) -> Path:
+        """The folder that names are relative to."""
+        return self.root.parent
+
+    def name(self, file: str) -> str:
+        """How a key calls ``file``, a path or a name relative to ``base``."""
+        inside = f"{self.root}{os.sep}"
+        if self.root.name and file.startswith(inside):
+            return f"{self.root.name}/{file[len(inside) :]}"
+        return file
+
+    def path(self, name: str) -> Path:
+        """Where the file lies that a key calls ``name``."""
+        return self.base / name
+
+    def words(self, words: Sequence[str]) -> list[str]:
+        """A compiler's options with what is below the root relative to ``base``."""
+        return [_relative(word, self) for word in words]
+
+    def is_own(self, name: str) -> bool:
+        """Whether a file is the tree's, and not one of an installation."""
+        return not os.path.isabs(name) or any(name.startswith(f"{folder}{os.sep}") for folder in self.folders)
+
+
+def _relative(word: str, place: Place) -> str:
+    for option in ("-I", "-isystem", "-iquote", ""):
+        path = word.removeprefix(option)
+        if word.startswith(option) and place.root.name and path == str(place.root):
+            return f"{option}{place.root.name}"
+        if word.startswith(option) and place.name(path) != path:
+            return f"{option}{place.name(path)}"
+    return word
+
+
+def _environment() -> list[str]:
+    """The environment that a compiler heeds, a variable a line."""
+    values = {name: os.environ[name] for name in _VARIABLES if os.environ.get(name)} | absolute_environment()
+    return [f"{name}={value}" for name, value in sorted(values.items())]
+
+
+def first_key(compiler: str, words: Sequence[str], label: str, text: str) -> str:
+    """What is known of an object before its compiler has read a file.
+
+    ``compiler`` is its identity, ``words`` are its options, and ``text`` is what it compiles under the name ``label``.
+    """
+    digest = hashlib.sha256()
+    for part in (_VERSION, compiler, *words, label, *_environment(), text):
+        digest.update(part.encode("utf-8", "surrogateescape") + b"\0")
+    return digest.hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What one object was made from.
+
+    ``files`` has a SHA-256 by the name of each file that was read, ``asked`` are the names that ``__has_include`` asks
+    for, and ``present`` are all files that a search for any of these names could find.
+    """
+
+    files: Mapping[str, str]
+    asked: tuple[str, ...] = ()
+    present: tuple[str, ...] = ()
+
+    def holds(self, place: Place) -> bool:
+        """Whether the files in ``place`` are what the object was made from."""
+        # A tree's own files change most: they are looked at first.
+        names = sorted(self.files, key=os.path.isabs)
+        return all(_digest(place.path(name)) == self.files[name] for name in names) and (
+            _present(place, names, self.asked) == self.present
+        )
+
+    @cached_property
+    def key(self) -> str:
+        return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+    @cached_property
+    def text(self) -> str:
+        """As JSON, the same for equal ones."""
+        files = dict(sorted(self.files.items()))
+        return json.dumps({"files": files, "asked": list(self.asked), "present": list(self.present)})
+
+    @classmethod
+    def parsed(cls, row: Mapping[str, object]) -> Manifest:
+        """What ``text`` was made of, from its parsed JSON."""
+        files, asked, present = row["files"], row["asked"], row["present"]
+        assert isinstance(files, dict)
+        assert isinstance(asked, list)
+        assert isinstance(present, list)
+        return cls(files, tuple(asked), tuple(present))
+
+
+class KeptObjects:
+    """The objects of one source in ``place``, in ``folder``: manifests by their first key, and code by a manifest's."""
+
+    def __init__(self, folder: ObjectFolder, place: Place) -> None:
+        self._folder, self._place = folder, place
+
+    def find(self, first: str) -> bytes | None:
+        """The object with the first key ``first`` whose files are as they were."""
+        for manifest in self._manifests(first):
+            if manifest.holds(self._place):
+                code = self._folder.read(_object_key(first, manifest))
+                if code is not None:
+                    return code
+        return None
+
+    def keep(self, first: str, manifest: Manifest, code: bytes) -> None:
+        """Keep an object; call it in the folder's ``turn`` that is ours."""
+        known = [other for other in self._manifests(first) if other != manifest]
+        self._folder.keep(_object_key(first, manifest), code)
+        rows = ",".join(each.text for each in (manifest, *known[: _MANIFESTS - 1]))
+        self._folder.keep(first, f"[{rows}]".encode("utf-8", "surrogateescape"))
+
+    def _manifests(self, first: str) -> list[Manifest]:
+        entry = self._folder.read(first)
+        return [] if entry is None else [Manifest.parsed(row) for row in json.loads(entry)]
+
+
+def _object_key(first: str, manifest: Manifest) -> str:
+    return hashlib.sha256(f"{first}\0{manifest.key}".encode()).hexdigest()[:32]
+
+
+class Watch:
+    """Tells whether files have changed since this was made: those that ``starts`` mention, and what else is named.
+
+    ``starts`` are a source and the headers forced on it, ``also`` are files by the names of keys.
+    """
+
+    def __init__(self, place: Place, starts: Sequence[Path], also: Iterable[str] = ()) -> None:
+        self._place = place
+        self._began = time.clock_gettime_ns(_COARSE_CLOCK)
+        files = [*mentioned(starts, place.folders).paths, *map(place.path, also)]
+        self._states = {file: _state(file) for file in files}
+
+    def has_seen_change(self, names: Iterable[str]) -> bool:
+        """Whether a watched file, or one of ``names``, is not what it was; of what was not watched its time tells."""
+        others = [file for file in map(self._place.path, names) if file not in self._states]
+        return any(_state(file) != state for file, state in self._states.items()) or any(
+            _touched(file) >= self._began for file in others
+        )
+
+
+def settle(
+    place: Place,
+    starts: Sequence[Path],
+    text: str,
+    compilation: Callable[[Reads], Result],
+    failures: tuple[type[Exception], ...],
+) -> tuple[Result, Manifest | None]:
+    """What ``compilation`` makes, and from what; no manifest where that is doubtful.
+
+    ``starts`` are the source and the headers forced on it, and ``text`` is what is compiled of the source.
+    ``compilation`` notes what it reads. It is repeated, at most twice, where a file has changed meanwhile, even if it
+    raised one of its ``failures``, which are raised otherwise.
+    """
+    names: list[str] = []
+    for last in (False,) * (_TRIES - 1) + (True,):
+        watch, reads = Watch(place, starts, names), Reads()
+        try:
+            made = compilation(reads)
+        except failures:
+            names = _names(place, reads)
+            if last or not watch.has_seen_change(names):
+                raise
+            continue
+        manifest = _manifest(place, starts, text, reads)
+        names = _names(place, reads)
+        # What a search could find now may not have been there in time.
+        changed = watch.has_seen_change([*names, *(() if manifest is None else manifest.present)])
+        if last or not changed:
+            break
+    return made, None if changed else manifest
+
+
+def own_files(place: Place, reads: Reads) -> list[Path]:
+    """The files of the tree that were read."""
+    return [place.path(name) for name in _names(place, reads) if place.is_own(name)]
+
+
+def contain(files: Iterable[Path], word: bytes) -> bool:
+    """Whether ``word`` stands in one of ``files``."""
+    return any(word in (_content(file) or b"") for file in files)
+
+
+def _names(place: Place, reads: Reads) -> list[str]:
+    """The files that were read, as keys call them, without those that were made for a compilation."""
+    names = dict.fromkeys(map(place.name, reads.files))
+    return [name for name in names if place.is_own(name) or not _is_temporary(name)]
+
+
+def _is_temporary(name: str) -> bool:
+    inside = name.removeprefix(f"{tempfile.gettempdir()}{os.sep}")
+    return inside != name and any(part.startswith(("candle-parity-", "hipcpu-")) for part in inside.split(os.sep))
+
+
+def _manifest(place: Place, starts: Sequence[Path], text: str, reads: Reads) -> Manifest | None:
+    """What an object was made from; ``None`` where that cannot be known."""
+    names = _names(place, reads)
+    if not reads.listed:
+        all_of = mentioned(starts, place.folders)
+        if all_of.computed:
+            return None
+        names = list(dict.fromkeys([*names, *(place.name(str(path)) for path in all_of.paths if path != starts[0])]))
+    if reads.hidden:
+        return None
+    files: dict[str, str] = {}
+    asked: set[str] = set()
+    texts = [(text, True)]
+    for name in names:
+        content = _content(place.path(name))
+        if content is None:
+            return None
+        files[name] = hashlib.sha256(content).hexdigest()
+        texts.append((normalised(content), place.is_own(name)))
+    for each, own in texts:
+        for quoted, angled, computed in _ASKED.findall(each):
+            if computed and own:
+                return None
+            asked |= {quoted or angled} if not computed else set()
+        if own and _HIDDEN.search(_JOINT.sub("", each)):
+            return None
+        if own and not reads.listed:  # what is not there yet may be read once it is
+            asked |= names_in(each)
+    wanted = tuple(sorted(asked))
+    return Manifest(files, wanted, _present(place, names, wanted))
+
+
+def _present(place: Place, names: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]:
+    """The files that a search for what is in ``names``, or for ``asked``, could find.
+
+    It is looked for by every ending of its name, in all folders that are searched or that hold a file of the tree's.
+    """
+    wanted = {ending for name in names for ending in _endings(name)}
+    own = [place.path(name).parent for name in names if place.is_own(name)]
+    found: dict[str, None] = {}
+    searches = [(folder, wanted | set(asked)) for folder in dict.fromkeys((*place.folders, *own))]
+    searches += [(folder, set(asked)) for folder in _SYSTEM]
+    for folder, endings in searches:
+        try:
+            listing = set(os.listdir(folder))
+        except OSError:
+            continue
+        for ending in endings:
+            first = ending.partition("/")[0]
+            if (first in listing or first in ("", ".", "..")) and _is_file(folder / ending):
+                found[place.name(str(folder / ending))] = None
+    return tuple(sorted(found))
+
+
+def _endings(name: str) -> list[str]:
+    parts = [part for part in name.split("/") if part]
+    return ["/".join(parts[-count:]) for count in range(1, min(len(parts), _SUFFIX_PARTS) + 1)]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return os.path.isfile(path)
+    except ValueError:
+        return False
+
+
+State = tuple[int, ...] | None
+
+
+def _state(file: Path) -> State:
+    """What differs when a file has been written or replaced; ``None`` where there is none."""
+    try:
+        found = file.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _touched(file: Path) -> int:
+    """When ``file``, or a link on the way to it, was last changed, in nanoseconds since 1970."""
+    newest = 0
+    try:
+        for part in (file, *file.parents):
+            status = part.lstat()
+            if part == file or stat.S_ISLNK(status.st_mode):
+                newest = max(newest, status.st_ctime_ns)
+        return max(newest, file.stat().st_ctime_ns)
+    except (OSError, ValueError):
+        return time.time_ns()  # it has just gone
+
+
+def _content(file: Path) -> bytes | None:
+    try:
+        return read_bytes(file, _MOST)
+    except (OSError, ValueError):
+        return None
+
+
+_SETTLED = 2_000_000_000
+"""Nanoseconds after which a change of a file cannot have the same time as the one before."""
+
+_digests: dict[tuple[str, State], str] = {}
+
+
+def _digest(file: Path) -> str | None:
+    """The SHA-256 of a regular file; read once per process and state of the file."""
+    state = _state(file)
+    known = _digests.get((str(file), state))
+    if known is not None:
+        return known
+    content = _content(file)
+    if content is None or state is None:
+        return None
+    digest = hashlib.sha256(content).hexdigest()
+    if time.time_ns() - state[-1] > _SETTLED and _state(file) == state:
+        _digests[str(file), state] = digest
+    return digest

@@ -1,0 +1,146 @@
+"""The files that a source mentions, by any spelling: more than a compiler reads of it, for where nobody lists that.
+
+Not a preprocessor. Whatever stands in a text and is the name of a regular file counts, in an ``#include`` or not: in a
+macro, a string, a comment, or assembly. So no way of writing an ``#include`` is one too many.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.reading import MIB, read_bytes
+
+_MOST = 64 * MIB
+_MOST_TEXT = 4 * MIB
+"""Bytes of the largest file that is searched for further names."""
+
+_SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\f\v]*(?:\r\n|\r|\n)")
+_QUOTED = re.compile(r'"([^"\r\n]{1,255})"|<([^<>\r\n]{1,255})>')
+_WORD = re.compile(r"[\w./+@~%-]+")
+_TOKEN = re.compile(r"[A-Za-z_]\w*|\d+|[^\w\s]")
+_COMPUTED = re.compile(
+    r"(?:(?:#|%:|\?\?=)(?:[ \t\f\v]|/\*.*?\*/)*(?:include|include_next|import|embed)\b"
+    r"|__has_(?:include|include_next|embed)[ \t]*\()(?:[ \t\f\v]|/\*.*?\*/)*[A-Za-z_]"
+)
+"""An ``#include``, or a question for a file, whose name a macro makes."""
+
+
+@dataclass(frozen=True)
+class Mentioned:
+    """``files`` that are mentioned, directly or not, sorted, the starts among them.
+
+    ``paths`` are the names by which they were found, links among them. ``computed`` says that a name is made by macros
+    somewhere, perhaps of parts that are nowhere a name themselves.
+    """
+
+    files: tuple[Path, ...]
+    paths: tuple[Path, ...]
+    computed: bool
+
+
+def normalised(data: bytes) -> str:
+    """A source's text with continued lines joined."""
+    return _SPLICE.sub("", data.decode("utf-8", "surrogateescape"))
+
+
+def names_in(text: str) -> set[str]:
+    """What stands in quotes or in angle brackets in ``text``."""
+    return {match[1] or match[2] for match in _QUOTED.finditer(text)}
+
+
+def mentioned(
+    starts: Iterable[Path], folders: Sequence[Path], more: str = "", parts_below: Sequence[Path] = ()
+) -> Mentioned:
+    """The files that ``starts`` mention: next to the file that mentions them, in ``folders``, by an absolute name, or
+    by one that begins with the folder's own name, as an assembler finds it that works in the folder above.
+
+    ``more`` is a text that counts like one of each file: macros given as options. Where names are ``computed``, files
+    anywhere below ``parts_below`` count too if their names can be made of words that occur somewhere. Nothing but a
+    regular file is opened; what cannot be read is left out.
+    """
+    found: set[tuple[str, str]] = set()
+    paths: dict[Path, None] = {}
+    waiting = [Path(os.path.abspath(start)) for start in starts]
+    listings: dict[Path, frozenset[str]] = {}
+    texts = [more]
+    computed = _COMPUTED.search(more) is not None
+    given = names_in(more) | set(_WORD.findall(more))
+    while waiting:
+        path = waiting.pop()
+        # Resolved: "../inc/a.h" in inc/a.h has a longer name each time round. With its folder: a link to a header
+        # includes what lies next to the link.
+        place = (os.path.realpath(path), os.path.realpath(path.parent))
+        if place in found:
+            paths[path] = None
+            continue
+        text = _text(path)
+        if text is None:
+            continue
+        found.add(place)
+        paths[path] = None
+        texts.append(text)
+        computed = computed or _COMPUTED.search(text) is not None
+        names = names_in(text) | set(_WORD.findall(text)) | given
+        for folder in dict.fromkeys((path.parent, *folders)):
+            if folder not in listings:
+                listings[folder] = _listing(folder)
+            waiting += [folder / name for name in names & listings[folder]]
+            longer = [name for name in names if "/" in name]
+            waiting += [folder / name for name in longer if _may_be(folder, name, listings[folder])]
+            waiting += [folder.parent / name for name in longer if name.startswith(f"{folder.name}/")]
+    files = {Path(path) for path, _ in found}
+    if computed and parts_below:
+        tokens = {token for text in texts for token in _TOKEN.findall(text)}
+        files |= {Path(os.path.realpath(file)) for file in _below(parts_below) if _is_made_of(tokens, file.name)}
+    return Mentioned(tuple(sorted(files)), tuple(paths), computed)
+
+
+def _may_be(folder: Path, name: str, listing: frozenset[str]) -> bool:
+    """Whether ``name``, which has a slash, is a file as seen from ``folder``."""
+    first = name.partition("/")[0]
+    if first not in listing and first not in ("", ".", ".."):
+        return False
+    try:
+        return os.path.isfile(folder / name)
+    except (OSError, ValueError):
+        return False
+
+
+def _text(path: Path) -> str | None:
+    """The text of a regular file, "" of one that is too large for a text; ``None`` of what cannot be read."""
+    try:
+        if path.stat().st_size > _MOST_TEXT:
+            return "" if path.is_file() else None
+        return normalised(read_bytes(path, _MOST))
+    except (OSError, ValueError):
+        return None
+
+
+def _listing(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(folder))
+    except OSError:
+        return frozenset()
+
+
+def _is_made_of(tokens: Container[str], name: str) -> bool:
+    """Whether ``name`` is some of ``tokens``, one after the other, as macros put them together."""
+    ends = {0}
+    for end in range(1, len(name) + 1):
+        if any(name[start:end] in tokens for start in ends):
+            ends.add(end)
+    return len(name) in ends
+
+
+def _below(roots: Iterable[Path]) -> list[Path]:
+    """Regular files below ``roots``, without what is in folders whose name begins with a dot."""
+    found = []
+    for root in roots:
+        for folder, inner, names in os.walk(root):
+            inner[:] = [name for name in inner if not name.startswith(".")]
+            found += [Path(folder, name) for name in names if os.path.isfile(os.path.join(folder, name))]
+    return found
