@@ -44,6 +44,8 @@ class Setup(Settings):
     """The command, up to the case, that reproduces a failure."""
     choice: Choice = NOTHING_RUNS
     """How the runtime and its devices were chosen."""
+    asked: tuple[str, ...] = ()
+    """The kernels that the run judges: what is compiled for them may leave out others. Empty: nothing is left out."""
 
     def for_member(self, number: int) -> Setup:
         """The same setup for judge ``number``, on the device that is its."""
@@ -54,12 +56,15 @@ class Setup(Settings):
 class Compile:
     """Compile one source of one of the mode's trees, by its label, and load it; answered by ``Compiled``.
 
-    With ``launchers`` it is compiled as a library, with its host functions, and not loaded.
+    With ``launchers`` it is compiled as a library, with its host functions, and not loaded. Of a source that is
+    compiled in parts (``conformance.port.compiling.shards``) every ``step``-th is compiled, from number ``first`` on.
     """
 
     source: str
     tree: int = 0
     launchers: bool = False
+    first: int = 0
+    step: int = 1
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -115,6 +116,56 @@ def made(
     return found
 
 
+@dataclass(frozen=True)
+class Text:
+    """What is compiled in place of the text of a source, with further ``words`` as options."""
+
+    text: str
+    words: tuple[str, ...] = ()
+
+
+def made_of(
+    texts: Sequence[Text],
+    source: KernelSource,
+    target: Target,
+    supervisor: Supervisor,
+    options: BuildOptions = NO_OPTIONS,
+    extra: Sequence[str] = (),
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    compiler: CompilerChoice = "hiprtc",
+) -> Made | None:
+    """The code object of the first of ``texts`` of ``source`` that is kept, else of the last one, compiled.
+
+    ``None`` where that does not compile, which is remembered: nothing is known of the source itself then. The rest is
+    as in ``made``, but that no part of a text is compiled, and that of ``auto`` only hiprtc is asked. Raises
+    ``SourceError`` and ``InfrastructureError``.
+    """
+    of_one: CompilerChoice = "hiprtc" if compiler == "auto" else compiler
+    plans = [
+        _Plan(source, target, supervisor, options, [*extra, *each.words], limits, text=each.text) for each in texts
+    ]
+    objects = ObjectFolder(cache_folder() / "objects")
+    for plan in plans:
+        found = _kept(plan, of_one, objects)
+        if found is not None:
+            return found
+    key = next(plans[-1].ways(of_one)).key
+    refused = f"{key}-refused"
+    if objects.read(refused) is not None:
+        return None
+    with objects.turn(key, 2 * limits.wall + _PATIENCE) as ours:
+        if ours:  # another process may have made it meanwhile
+            found = _kept(plans[-1], of_one, objects)
+            if found is not None or objects.read(refused) is not None:
+                return found
+        # Under ``auto`` hipcc compiles what hiprtc is not installed for, but the whole of it.
+        with suppress(CompileError, *((Unsupported,) if compiler == "auto" else ())):
+            found = plans[-1].compiled_whole(of_one)
+        if ours:
+            objects.keep(refused if found is None else key, b"" if found is None else found.code)
+    return found
+
+
 def _kept(plan: _Plan, compiler: CompilerChoice, objects: ObjectFolder) -> Made | None:
     for way in plan.ways(compiler):
         code = objects.read(way.key)
@@ -139,13 +190,15 @@ class _Plan:
     options: BuildOptions
     extra: Sequence[str]
     limits: Limits
-    library: LibraryCompiler | None
-    launchers: bool
+    library: LibraryCompiler | None = None
+    launchers: bool = False
+    text: str | None = None
+    """What is compiled in place of the source's text."""
 
     def __post_init__(self) -> None:
         source, kind = self.source, runtime_kind(self.target.runtime)
         self._refusals: dict[str, str] = {}
-        self._text = source.text()
+        self._text = source.text() if self.text is None else self.text
         self._headers = _headers(source, self.options)
         if kind.chooses_wave and self.target.wave is not None and _WAVE_MACRO in self._headers:
             self.options = replace(self.options, defines=(*wave_macros(self.target.wave), *self.options.defines))
@@ -165,6 +218,11 @@ class _Plan:
                 if found is not None:
                     return way.rest, found
             raise error
+
+    def compiled_whole(self, compiler: CompilerChoice) -> Made:
+        """The code of the whole text; raises ``CompileError`` where some of it does not compile."""
+        way, code = self._first_that_compiles(compiler)
+        return Made(code, way.compiler, way.name)
 
     def _first_that_compiles(self, compiler: CompilerChoice) -> tuple[_Way, bytes]:
         """The first way that leads to code; raises what the ways end in, and of two refusals both."""

@@ -40,5 +40,6 @@ KIND = RuntimeKind(
     executor_cores=0,
     code="host",
     missing_header=_missing_header,
+    only_words=lambda kernels: (f"-DSIMT_ONLY={','.join(kernels)}",),
     launchers=LauncherBuild(words=("-DSIMT_LAUNCHERS=1",)),
 )
