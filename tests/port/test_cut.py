@@ -182,7 +182,8 @@ def test_a_source_is_read_once(cuts: Cut, monkeypatch: pytest.MonkeyPatch) -> No
         assert cuts(A + B, "int x;\n") == first
     assert cuts('#include "header.h"\n' + A, A.replace("a(", "d("))
     found = cuts('#include "header.h"\n' + A, "#define A a\n")  # the header has changed
-    assert found is not None and found.always == frozenset()
+    assert found is not None
+    assert found.always == frozenset()
 
 
 def blocks(names: Sequence[str]) -> list[Block]:
@@ -210,7 +211,8 @@ def test_another_kernel_changes_the_shards_around_it_alone(at: int) -> None:
 def test_an_edit_changes_the_text_of_one_shard(cuts: Cut) -> None:
     text = BOTH + "".join(f"KERNEL({name})\n" for name in NAMES)
     before, after = cuts(text), cuts(text.replace("KERNEL(kernel_70)", "KERNEL( kernel_70 )"))
-    assert before is not None and after is not None
+    assert before is not None
+    assert after is not None
     shards = [part.shard for part in parts_of(before, NAMES) or ()]
     assert len(shards) > 5
     changed = [shard for shard in shards if before.text_for(shard) != after.text_for(shard)]
