@@ -102,9 +102,10 @@ class Compiler:
             self._refused[key] = error
             raise
 
-    def parts(self, source: KernelSource, asked: Collection[str]) -> tuple[Part, ...] | None:
-        """The parts of ``source`` that are compiled for the kernels ``asked``; ``None`` where the whole is."""
-        return parts_of(self._cuts_of(source), asked) if asked else None
+    def parts(self, source: KernelSource, asked: Collection[str], own: Collection[str]) -> tuple[Part, ...] | None:
+        """The parts of ``source`` that are compiled for the kernels ``asked``; ``None`` where the whole is. It should
+        have ``own`` of them."""
+        return parts_of(self._cuts_of(source), asked, own if self._only(own) else ()) if asked else None
 
     def compiled_part(self, source: KernelSource, part: Part) -> Made | None:
         """The code object of ``part`` of ``source``: with all kernels of its shard where that is kept, else with those
@@ -115,8 +116,10 @@ class Compiler:
         cuts = self._cuts_of(source)
         assert cuts is not None, part
         self.begin(f"compiling {source.label}")
-        only = self.kind.only_words if self._chosen == "hiprtc" else lambda kernels: ()
-        texts = [Text(cuts.text_for(names), only(names)) for names in dict.fromkeys((part.shard, part.asked))]
+        texts = [
+            Text(cuts.text if part.whole else cuts.text_for(names), self._only(names))
+            for names in dict.fromkeys((part.shard, part.asked))
+        ]
         found = made_of(
             texts,
             source,
@@ -134,6 +137,10 @@ class Compiler:
     def lacks(self, label: str, name: str) -> None:
         """The part of source ``label`` that was compiled for kernel ``name`` is not used for it."""
         self._made_in_part.pop((label, name), None)
+
+    def _only(self, kernels: Collection[str]) -> tuple[str, ...]:
+        """The options by which the compiler makes code for ``kernels`` alone, where it can."""
+        return self.kind.only_words(tuple(kernels)) if kernels and self._chosen == "hiprtc" else ()
 
     def _cuts_of(self, source: KernelSource) -> Cuts | None:
         if source.label not in self._cuts:

@@ -53,6 +53,10 @@ class LostLoading(Exception):
         self.source, self.lost = source, lost
 
 
+Asked = tuple[str, str]
+"""A kernel that a run judges: its module, and its name in the specs."""
+
+
 class Piece(NamedTuple):
     """What is one code object: a source, by its label, or a part of one."""
 
@@ -137,17 +141,20 @@ class TreeLoader:
 class Library(TreeLoader):
     """The kernels of a tree; ``refused`` are the sources that the device did not load.
 
-    ``asked`` are the kernels that the run judges, by the names of the specs: a source that defines more of them is
-    compiled in parts, each to a code object of its own. Without ``asked`` every source is compiled as a whole. A part
-    is only good for what is found in it; whatever is wrong with it, or not in it, the whole source decides.
+    ``asked`` are the kernels that the run judges, each a module and a name of the specs. A source that defines more of
+    them is compiled in parts, each to a code object of its own; without ``asked`` every source is compiled as a whole.
+    A part is only good for what is found in it. Whatever is wrong with it, or not in it, the whole source decides.
     """
 
     def __init__(
-        self, tree: Tree, compiler: Compiler, loader: Callable[[], Loader], asked: Collection[str] = ()
+        self, tree: Tree, compiler: Compiler, loader: Callable[[], Loader], asked: Collection[Asked] = ()
     ) -> None:
         super().__init__(tree, compiler, loader)
         self.refused: set[str] = set()
-        self._asked = frozenset(map(self._names.port, asked))
+        self._asked = frozenset(self._names.port(name) for _, name in asked)
+        self._of_module: dict[str, set[str]] = {}
+        for module, name in asked:
+            self._of_module.setdefault(module, set()).add(self._names.port(name))
         self._parts: dict[str, tuple[Part, ...] | None] = {}
         self._useless: set[Piece] = set()
         self._not_loaded: set[str] = set()
@@ -191,6 +198,8 @@ class Library(TreeLoader):
                 return found
             if part is not None:
                 self._compiler.lacks(label, name)
+                if self._is_decided_by(part, name):
+                    continue
             if label in self.broken or label in self.unavailable:
                 continue
             if source.path.stem != kernel.module and not self._may_define(label, name):
@@ -228,7 +237,8 @@ class Library(TreeLoader):
 
     def _parts_of(self, label: str) -> tuple[Part, ...] | None:
         if label not in self._parts:
-            self._parts[label] = self._compiler.parts(self._sources[label], self._asked)
+            source = self._sources[label]
+            self._parts[label] = self._compiler.parts(source, self._asked, self._of_module.get(source.path.stem, ()))
         return self._parts[label]
 
     def _part_with(self, label: str, name: str) -> Piece | None:
@@ -239,6 +249,11 @@ class Library(TreeLoader):
         """
         part = next((part for part in self._parts_of(label) or () if name in part.asked), None)
         return Piece(label, part) if part is not None and self._loads(Piece(label, part)) else None
+
+    def _is_decided_by(self, piece: Piece, name: str) -> bool:
+        """Whether the source does not define kernel ``name``: its whole text has been compiled for it."""
+        table = self._tables[piece]
+        return piece.part is not None and piece.part.whole and table is not None and name not in table
 
     def _loads(self, piece: Piece) -> bool:
         """Whether a part is loaded, now or before. Raises ``LostLoading``."""

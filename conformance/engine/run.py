@@ -167,7 +167,7 @@ def run(
     waiting = [kernel for kernel in kernels if kernel.name not in result.outcomes]
     jobs = max(1, min(jobs, max(len(waiting), sum(len(tree.sources) for tree in mode.trees))))
     try:
-        asking = replace(setup, asked=tuple(kernel.name for kernel in kernels if not kernel.is_launcher))
+        asking = setup.for_kernels(kernels)
         with Pool([asking.for_member(index) for index in range(jobs)], mode) as pool:
             result.printed = pool.printed
             result.ready = pool.greet()

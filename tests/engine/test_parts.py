@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -49,7 +50,7 @@ class Machine:
 
     def lacks(self, label: str, name: str) -> None: ...
 
-    def parts(self, source: KernelSource, asked: Collection[str]) -> tuple[Part, ...] | None:
+    def parts(self, source: KernelSource, asked: Collection[str], own: Collection[str]) -> tuple[Part, ...] | None:
         return self.parts_of_the_source if asked else None
 
     def compiled_part(self, source: KernelSource, part: Part) -> Made | None:
@@ -96,8 +97,8 @@ def machine() -> Machine:
 
 @pytest.fixture
 def library(machine: Machine, tmp_path: Path) -> Library:
-    asked = (NEG.name, EXP.name, SIN.name)
-    text = "".join(f'extern "C" __global__ void {name}(float *p) {{}}\n' for name in asked)
+    asked = [("unary", kernel.name) for kernel in (NEG, EXP, SIN)]
+    text = "".join(f'extern "C" __global__ void {name}(float *p) {{}}\n' for _, name in asked)
     (tmp_path / "unary.hip").write_text(text)
     return Library(Tree.at(tmp_path), cast(Compiler, machine), lambda: machine, asked)
 
@@ -145,6 +146,13 @@ def test_only_the_whole_says_that_a_kernel_is_missing_or_does_not_compile(machin
     assert library.find(NEG).status == "missing"
     found = library.find(EXP)
     assert (found.status, found.source, found.message) == ("compile_error", "unary.hip:3", "unary.hip:3:4: error: no")
+
+
+def test_what_the_compiler_does_not_make_of_the_whole_text_is_missing(machine: Machine, library: Library) -> None:
+    machine.parts_of_the_source = (FIRST, replace(SECOND, whole=True))
+    machine.has[SIN.name] = []
+    assert [library.find(kernel).status for kernel in (NEG, SIN)] == ["pass", "missing"]
+    assert WHOLE not in machine.done
 
 
 @pytest.mark.parametrize("order", [(NEG, SIN), (SIN, NEG)])

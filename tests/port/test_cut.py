@@ -226,3 +226,5 @@ def test_a_part_has_its_shard_and_what_is_asked_for(cuts: Cut) -> None:
     assert parts_of(found, ["a", "b", "c"]) is None  # nothing would be cut
     assert parts_of(found, []) is None
     assert parts_of(None, ["a"]) is None
+    rest = Part(("y", "z"), ("y", "z"), whole=True)
+    assert parts_of(found, ["a", "y", "z"], unseen=["z", "y", "a"]) == (Part(("a", "b", "c"), ("a",)), rest)

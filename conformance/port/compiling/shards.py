@@ -28,24 +28,31 @@ KERNELS_OF_A_SHARD = 22
 
 @dataclass(frozen=True)
 class Part:
-    """What is compiled for the kernels ``asked``: them alone, or with them all kernels of their ``shard``."""
+    """What is compiled for the kernels ``asked``: them alone, or with them all kernels of their ``shard``.
+
+    With ``whole`` the compiler reads the whole text and makes code for those alone, where a runtime's compiler can.
+    """
 
     shard: tuple[str, ...]
     asked: tuple[str, ...]
+    whole: bool = False
 
 
-def parts_of(cuts: Cuts | None, asked: Collection[str]) -> tuple[Part, ...] | None:
+def parts_of(cuts: Cuts | None, asked: Collection[str], unseen: Collection[str] = ()) -> tuple[Part, ...] | None:
     """The parts of a source that have the kernels ``asked``; ``None`` where the whole source is compiled for them.
 
-    That is so where a cut would leave everything in, and where kernels may share a variable.
+    That is so where a cut would leave everything in, and where kernels may share a variable. ``unseen`` are kernels
+    that are looked for in this source, seen or not, by a compiler that can make code for them alone: a part of their
+    own shows which of those that cannot be cut out are there.
     """
     if cuts is None or cuts.shared or not asked:
         return None
     shards = tuple(shards_of(cuts.blocks))
     if len(shards) == 1 and cuts.kernels <= frozenset(asked):
         return None
-    parts = (Part(shard, tuple(name for name in shard if name in asked)) for shard in shards)
-    return tuple(part for part in parts if part.asked)
+    parts = [Part(shard, tuple(name for name in shard if name in asked)) for shard in shards]
+    rest = tuple(sorted(set(unseen) - cuts.kernels))
+    return tuple(part for part in (*parts, Part(rest, rest, whole=True)) if part.asked)
 
 
 def shards_of(blocks: Sequence[Block]) -> Iterator[tuple[str, ...]]:
