@@ -103,9 +103,15 @@ class Compiler:
             raise
 
     def parts(self, source: KernelSource, asked: Collection[str], own: Collection[str]) -> tuple[Part, ...] | None:
-        """The parts of ``source`` that are compiled for the kernels ``asked``; ``None`` where the whole is. It should
-        have ``own`` of them."""
-        return parts_of(self._cuts_of(source), asked, own if self._only(own) else ()) if asked else None
+        """The parts of ``source`` that are compiled for the kernels ``asked``; ``None`` where the whole is.
+
+        Of them it should have its ``own``. Those that cannot be cut out may be there all the same, which the whole
+        source shows: without a compiler that can make code for them alone, it is compiled for all.
+        """
+        cuts = self._cuts_of(source) if asked else None
+        if cuts is not None and not self._only(own) and not cuts.kernels.issuperset(own):
+            return None
+        return parts_of(cuts, asked, own if self._only(own) else ())
 
     def compiled_part(self, source: KernelSource, part: Part) -> Made | None:
         """The code object of ``part`` of ``source``: with all kernels of its shard where that is kept, else with those
@@ -144,6 +150,7 @@ class Compiler:
 
     def _cuts_of(self, source: KernelSource) -> Cuts | None:
         if source.label not in self._cuts:
+            self.begin(f"compiling {source.label}")
             self._cuts[source.label] = cuts_of(source, self.options)
         return self._cuts[source.label]
 

@@ -192,6 +192,8 @@ class Library(TreeLoader):
         name = self.port_name(kernel)
         broken: Found | None = None
         for label, source in sorted(self._sources.items(), key=lambda item: item[1].path.stem != kernel.module):
+            if source.path.stem != kernel.module and not self._may_define(label, name):
+                continue
             part = self._part_with(label, name)
             found = None if part is None else self._found_in(part, name, kernel)
             if found is not None:
@@ -200,10 +202,6 @@ class Library(TreeLoader):
                 self._compiler.lacks(label, name)
                 if self._is_decided_by(part, name):
                     continue
-            if label in self.broken or label in self.unavailable:
-                continue
-            if source.path.stem != kernel.module and not self._may_define(label, name):
-                continue
             if not self._loaded(label):
                 continue
             lacking = self._lacks[label].get(name)

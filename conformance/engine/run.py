@@ -77,9 +77,9 @@ def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], in_parts: bool 
         whole = {source.path.stem for source in named} != modules.keys()
         ordered = sorted(tree.sources if whole else named, key=lambda source: -modules[source.path.stem])
         for source in ordered:
-            # How many parts it has is for its judge to find out; of a tree whose files are not named after modules, it
-            # is not known either how many of the kernels each file has.
-            count = 1 if whole or not in_parts else max(1, round(modules[source.path.stem] / KERNELS_OF_A_SHARD))
+            # Which parts it has is for its judge to find out, and how many of the kernels where no module says so.
+            kernels_of_it = modules.total() if len(ordered) == 1 else modules[source.path.stem]
+            count = max(1, round(kernels_of_it / KERNELS_OF_A_SHARD)) if in_parts else 1
             own += [Compile(source.label, number, first=first, step=count) for first in range(count)]
         linked += [Compile(each.label, number, True) for each in tree.sources if may_define(each, names, tree.options)]
     return own + linked

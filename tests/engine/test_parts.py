@@ -14,6 +14,7 @@ from conformance.engine.library import Library, LostLoading
 from conformance.engine.modes import Tree
 from conformance.engine.remote_executor import CompiledParameterRow, Function, KernelRow, Lost
 from conformance.port.compiling.cache import Made
+from conformance.port.compiling.cut import Block, Cuts
 from conformance.port.compiling.partly import Broken
 from conformance.port.compiling.shards import Part
 from conformance.port.options import NO_OPTIONS
@@ -215,3 +216,23 @@ def test_a_source_without_parts_is_compiled_once_as_a_whole(
 def test_kernels_of_one_source_have_digests_of_their_own_code(library: Library) -> None:
     codes = [library.find(kernel).code for kernel in (NEG, EXP, SIN)]
     assert codes[0] == codes[1] != codes[2]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "own", "parts"),
+    [
+        ("cpu", [NEG.name, "u"], [Part((NEG.name, EXP.name), (NEG.name,)), Part(("u",), ("u",), whole=True)]),
+        ("cpu", [NEG.name], [Part((NEG.name, EXP.name), (NEG.name,))]),
+        ("isa", [NEG.name], [Part((NEG.name, EXP.name), (NEG.name,))]),
+        ("isa", [NEG.name, "u"], None),
+    ],
+)
+def test_a_kernel_that_is_not_seen_is_looked_for_in_the_whole_source(
+    monkeypatch: pytest.MonkeyPatch, runtime: str, own: list[str], parts: list[Part] | None
+) -> None:
+    compiler = Compiler.__new__(Compiler)
+    compiler.kind = runtime_kind(runtime)
+    cuts = Cuts("", (Block((NEG.name, EXP.name), 0, 0),))
+    monkeypatch.setattr(compiler, "_cuts_of", lambda _: cuts, raising=False)
+    found = compiler.parts(KernelSource(Path("unary.hip"), Path()), own, own)
+    assert found == (None if parts is None else tuple(parts))

@@ -32,6 +32,9 @@ _VERSION = 1
 _MOST_BYTES = 16 << 20
 """Of all that is kept; the oldest go first."""
 
+_LONGEST = 4 << 20
+"""Characters of the longest text that is cut: reading it takes as long as what a cut saves, and memory."""
+
 _SECONDS = 30.0
 """A process waits so long for another one that reads the same source."""
 
@@ -105,22 +108,37 @@ def cuts_of(source: KernelSource, options: BuildOptions) -> Cuts | None:
         return None
     try:
         text = source.text()
-        key = _key(source, text, options)
-        found = _kept(key)
-        if found is None:
-            found = _blocks(source, text, options)
-            _keep(key, found)
-    except (SourceError, OSError):
-        return None  # who compiles it says what is wrong
-    blocks, always, shared = found
+        if len(text) > _LONGEST:
+            return None
+        blocks, always, shared = _read(source, text, options)
+    except (SourceError, OSError, LookupError, ValueError, RecursionError):
+        # Who compiles it says what is wrong with it, and a compiler may understand what the scanner does not.
+        return None
     return Cuts(text, blocks, always, shared) if blocks else None
 
 
 _Read = tuple[tuple[Block, ...], frozenset[str], bool]
+"""The fields of ``Cuts`` but the text."""
+
+
+def _read(source: KernelSource, text: str, options: BuildOptions) -> _Read:
+    """What can be cut out of ``text``: as it is kept, or read by one process while the others wait for it."""
+    key = _key(source, text, options)
+    found = _kept(key)
+    if found is not None:
+        return found
+    folder = _folder()
+    with folder.turn(key, _SECONDS) as ours:
+        found = _kept(key) if ours else None
+        if found is None:
+            found = _blocks(source, text, options)
+            if ours:
+                folder.keep(key, _packed(found))
+    return found
 
 
 def _blocks(source: KernelSource, text: str, options: BuildOptions) -> _Read:
-    """The blocks of ``source`` with this ``text``, and the other two fields of ``Cuts``; raises ``SourceError``."""
+    """What can be cut out of ``source``, whose text is ``text``; raises ``SourceError``."""
     own = source.path.resolve()
     declarations = scan_source(source, options).declarations
 
@@ -249,9 +267,7 @@ def _kept(key: str) -> _Read | None:
     return tuple(blocks), frozenset(row["always"]), bool(row["shared"])
 
 
-def _keep(key: str, found: _Read) -> None:
+def _packed(found: _Read) -> bytes:
     blocks, always, shared = found
     row = {"blocks": [asdict(block) for block in blocks], "always": sorted(always), "shared": shared}
-    with _folder().turn(key, 0.0) as ours:
-        if ours:
-            _folder().keep(key, json.dumps(row).encode())
+    return json.dumps(row).encode()
