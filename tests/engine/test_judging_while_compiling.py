@@ -110,7 +110,7 @@ def test_sources_with_most_kernels_come_first_and_libraries_last(tmp_path: Path)
 
 
 def test_a_source_of_many_kernels_is_asked_for_in_parts(tmp_path: Path) -> None:
-    unary = [kernel for kernel in SPECS.kernels if kernel.module == "unary"]
+    unary = [kernel for kernel in SPECS.kernels.values() if kernel.module == "unary"]
     tree = port(tmp_path, "unary.hip", "fill.hip")
     requests = to_compile([tree], [*unary, SPECS.entry(FILL)], in_parts=True)
     found = [(one.source.rpartition("/")[2], one.first, one.step) for one in requests if isinstance(one, Compile)]
