@@ -123,6 +123,7 @@ class Parity:
         self._stranger = False
         """Whether a worker of pytest-xdist knows no port."""
         self._pool: Pool | None = None
+        self._chosen: list[Kernel] = []
         self._ready: Ready | None = None
         self.outcomes: dict[str, Outcome] = {}
         self.workers: set[str] = set()
@@ -211,7 +212,7 @@ class Parity:
 
     def outcome_of(self, kernel: Kernel) -> Outcome:
         if self._pool is None:
-            self._pool = Pool([self.setup], self.mode)
+            self._pool = Pool([self.setup.for_kernels(self._chosen)], self.mode)
             self._ready = self._pool.greet()
         (outcome,) = self._pool.answers([RunCases(kernel, None)])
         assert isinstance(outcome, Outcome)
@@ -254,6 +255,9 @@ class Parity:
             return [Declaration.from_parent(session, path=self._port.declared.file)]
         files = sorted(SPEC_FOLDER.glob("*.yaml"))
         return [Module.from_parent(session, name=file.name, path=file, nodeid=f"specs/{file.name}") for file in files]
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._chosen = [item.kernel for item in session.items if isinstance(item, KernelItem)]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

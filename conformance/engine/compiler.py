@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,9 +12,11 @@ from conformance.notices import take_warnings
 from conformance.outcome import INFRASTRUCTURE, Status
 from conformance.port.amd_cache import compile_for
 from conformance.port.code_objects import parse
-from conformance.port.compiling.cache import Made, made
+from conformance.port.compiling.cache import Made, Text, made, made_of
+from conformance.port.compiling.cut import Cuts, cuts_of
 from conformance.port.compiling.driver import lacked
 from conformance.port.compiling.in_child import NotJudged
+from conformance.port.compiling.shards import Part, parts_of
 from conformance.port.compiling.target import Limits, NoHipcc, Target, require_hipcc
 from conformance.port.definitions.source_text import SourceError
 from conformance.port.options import BuildOptions, is_cuda
@@ -23,6 +25,7 @@ from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
 from conformance.runtimes.rocm.hiprtc import NEWER
+from conformance.settings import CompilerChoice
 from conformance.toolchains.amd import CompileFailure
 from conformance.toolchains.headers import lacks_function
 from conformance.toolchains.libraries import amd_library_compiler
@@ -73,7 +76,9 @@ class Compiler:
         self._setup = setup
         self._supervisor = supervisor
         self._ready = ready
+        self._cuts: dict[str, Cuts | None] = {}
         self._made: dict[tuple[str, bool], Made] = {}
+        self._made_in_part: dict[tuple[str, str], Made] = {}
         self._refused: dict[tuple[str, bool], CompileError | NotJudged] = {}
 
     @property
@@ -97,6 +102,58 @@ class Compiler:
             self._refused[key] = error
             raise
 
+    def parts(self, source: KernelSource, asked: Collection[str], own: Collection[str]) -> tuple[Part, ...] | None:
+        """The parts of ``source`` that are compiled for the kernels ``asked``; ``None`` where the whole is.
+
+        Of them it should have its ``own``. Those that cannot be cut out may be there all the same, which the whole
+        source shows: without a compiler that can make code for them alone, it is compiled for all.
+        """
+        cuts = self._cuts_of(source) if asked else None
+        if cuts is not None and not self._only(own) and not cuts.kernels.issuperset(own):
+            return None
+        return parts_of(cuts, asked, own if self._only(own) else ())
+
+    def compiled_part(self, source: KernelSource, part: Part) -> Made | None:
+        """The code object of ``part`` of ``source``: with all kernels of its shard where that is kept, else with those
+        that were asked for. ``None`` where it does not compile, which says nothing of the source.
+
+        Raises ``SourceError`` and ``InfrastructureError``.
+        """
+        cuts = self._cuts_of(source)
+        assert cuts is not None, part
+        self.begin(f"compiling {source.label}")
+        texts = [
+            Text(cuts.text if part.whole else cuts.text_for(names), self._only(names))
+            for names in dict.fromkeys((part.shard, part.asked))
+        ]
+        found = made_of(
+            texts,
+            source,
+            self._target(),
+            self._supervisor,
+            self.options,
+            self._extra(source),
+            self._limits,
+            self._chosen,
+        )
+        if found is not None and self.kind.code == "amd":
+            self._made_in_part |= {(source.label, name): found for name in part.asked}
+        return found
+
+    def lacks(self, label: str, name: str) -> None:
+        """The part of source ``label`` that was compiled for kernel ``name`` is not used for it."""
+        self._made_in_part.pop((label, name), None)
+
+    def _only(self, kernels: Collection[str]) -> tuple[str, ...]:
+        """The options by which the compiler makes code for ``kernels`` alone, where it can."""
+        return self.kind.only_words(tuple(kernels)) if kernels and self._chosen == "hiprtc" else ()
+
+    def _cuts_of(self, source: KernelSource) -> Cuts | None:
+        if source.label not in self._cuts:
+            self.begin(f"compiling {source.label}")
+            self._cuts[source.label] = cuts_of(source, self.options)
+        return self._cuts[source.label]
+
     def no_launchers(self) -> str | None:
         """Why no launcher can be compiled here, and what to do; ``None`` where they can."""
         build = self.kind.launchers
@@ -107,27 +164,44 @@ class Compiler:
 
     def _compiled(self, source: KernelSource, launchers: bool) -> Made:
         self.begin(f"compiling {source.label}")
-        ready, kind = self._ready(), self.kind
-        made_for = Target(self._setup.runtime, self._setup.wave, ready.arch, ready.identity)
-        dialect = self.options.dialect
-        if kind.code == "opaque" and source.path.suffix == ".cu" and not is_cuda(source, self.options):
-            dialect = "hip"  # its compiler goes by the suffix
-        extra: tuple[str, ...] = ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
-        build = kind.launchers if launchers else None
-        extra += () if build is None else build.words
-        library = None if build is None or build.compiler is None else build.compiler(ready.arch)
+        build = self.kind.launchers if launchers else None
+        extra = (*self._extra(source), *(() if build is None else build.words))
+        library = None if build is None or build.compiler is None else build.compiler(self.arch)
         assert not isinstance(library, str), library  # ``no_launchers`` has been asked
-        limits = Limits(seconds=self._setup.compile_seconds)
-        chosen = self._setup.compiler if kind.chooses_compiler else kind.compiler
-        found = made(source, made_for, self._supervisor, self.options, extra, limits, chosen, library, launchers)
-        if kind.code == "amd":
+        found = made(
+            *(source, self._target(), self._supervisor, self.options, extra, self._limits, self._chosen),
+            *(library, launchers),
+        )
+        if self.kind.code == "amd":
             self._made[source.label, launchers] = found
         return found
 
-    def used(self, source: str | None, launchers: bool = False) -> dict[str, str | None]:
-        """Which compiler ``source`` went through, where there is more than one, as fields of ``Outcome``."""
+    def _target(self) -> Target:
+        ready = self._ready()
+        return Target(self._setup.runtime, self._setup.wave, ready.arch, ready.identity)
+
+    def _extra(self, source: KernelSource) -> tuple[str, ...]:
+        """The options for ``source`` in addition to those of its tree."""
+        kind, dialect = self.kind, self.options.dialect
+        if kind.code == "opaque" and source.path.suffix == ".cu" and not is_cuda(source, self.options):
+            dialect = "hip"  # its compiler goes by the suffix
+        return ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
+
+    @property
+    def _limits(self) -> Limits:
+        return Limits(seconds=self._setup.compile_seconds)
+
+    @property
+    def _chosen(self) -> CompilerChoice:
+        return self._setup.compiler if self.kind.chooses_compiler else self.kind.compiler
+
+    def used(self, source: str | None, launchers: bool = False, kernel: str = "") -> dict[str, str | None]:
+        """Which compiler ``source`` went through, where there is more than one, as fields of ``Outcome``: for
+        ``kernel``, as the port calls it, where its part was compiled."""
         names = (source or "", (source or "").rpartition(":")[0])  # with a line, or without
         found = next((self._made[name, launchers] for name in names if (name, launchers) in self._made), None)
+        parts = (self._made_in_part.get((name, kernel)) for name in names)
+        found = next((part for part in parts if part is not None and not launchers), found)
         return {} if found is None else {"compiler": found.compiler, "compiler_name": found.name}
 
 

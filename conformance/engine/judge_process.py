@@ -60,7 +60,7 @@ class Judge:
         self._opinion = SecondOpinion(mode.tree.options, setup.wave, setup.arch)
         self._executors = ExecutorClient(channel, self._renewed)
         self._compiler = Compiler(setup, mode.tree.options, supervisor, progress.begin, lambda: self._executors.ready)
-        self._library = Library(mode.tree, self._compiler, self._executors.current)
+        self._library = Library(mode.tree, self._compiler, self._executors.current, setup.asked)
         self._launchers = Launchers(mode.tree, self._compiler, self._executors.current)
         self._libraries = VendorLibraries(self._executors.current)
 
@@ -76,21 +76,23 @@ class Judge:
         """Compile and load one source, or compile its library."""
         if request.launchers:
             return compile_answer(request, self._launchers.compile)
-        answer = compile_answer(request, self._load)
+        answer = compile_answer(request, lambda _: self._load(request))
         if answer.error is not None:
             self._executors.discard()
         return replace(answer, kernels=self._library.kernels(request.source))
 
-    def _load(self, source: str) -> str | None:
+    def _load(self, request: Compile) -> str | None:
         """Compile and load a source, in a fresh executor when a shared one would prove nothing; returns the error."""
+        source = request.source
         while True:
             fresh = self._executors.touch()
             try:
-                self._library.compile(source)
+                self._library.compile(source, request.first, request.step)
                 return None
             except LostLoading as lost:
                 self._lost_loading("kernel", lost, fresh)
                 if source in self._deadly["kernel"]:
+                    self._library.load_no_parts(source)
                     return self._deadly["kernel"][source]
             except HipError:
                 if fresh:
@@ -120,7 +122,7 @@ class Judge:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:
             return Outcome(name=kernel.name, status="not_run", message=str(error))
-        used = self._compiler.used(outcome.source, kernel.is_launcher)
+        used = self._compiler.used(outcome.source, kernel.is_launcher, self._library.port_name(kernel))
         if outcome.status == "fail":
             wrong = [failure.got for failure in outcome.failures]
             fault = library_fault(kernel.name, used.get("compiler_name"), wrong)
@@ -172,6 +174,8 @@ class Judge:
                 continue
             except LostLoading as lost:
                 self._lost_loading(kernel.entry, lost, fresh)
+                if lost.source in self._deadly["kernel"]:
+                    self._library.load_no_parts(lost.source)
                 self._executors.alone()
                 continue
             except Lost as lost:

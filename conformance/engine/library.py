@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from conformance.engine.compiler import Compiler
 from conformance.engine.modes import Tree
@@ -16,6 +16,7 @@ from conformance.port.bundles import CompressedBundle
 from conformance.port.code_objects import code_for, read_code_objects
 from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.partly import Broken
+from conformance.port.compiling.shards import Part
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.scan import scan_source
 from conformance.port.definitions.source_text import ScanError
@@ -50,6 +51,17 @@ class LostLoading(Exception):
     def __init__(self, source: str, lost: Lost) -> None:
         super().__init__(str(lost))
         self.source, self.lost = source, lost
+
+
+Asked = tuple[str, str]
+"""A kernel that a run judges: its module, and its name in the specs."""
+
+
+class Piece(NamedTuple):
+    """What is one code object: a source, by its label, or a part of one."""
+
+    label: str
+    part: Part | None = None
 
 
 @dataclass(frozen=True)
@@ -89,10 +101,10 @@ class TreeLoader:
         self._names = tree.declared.names
         self._compiler = compiler
         self._loader = loader
-        self._lines: dict[str, LineTable] = {}
-        self._modules: dict[str, int] = {}
-        self._functions: dict[tuple[str, str], Function | None] = {}
-        self._digests: dict[str, str] = {}
+        self._lines: dict[Piece, LineTable] = {}
+        self._modules: dict[Piece, int] = {}
+        self._functions: dict[tuple[Piece, str], Function | None] = {}
+        self._digests: dict[Piece, str] = {}
 
     def renewed(self) -> None:
         """The loader is another one: nothing is loaded there yet."""
@@ -103,50 +115,73 @@ class TreeLoader:
         """What the port calls ``kernel``."""
         return self._names.port(kernel.name)
 
-    def _code_of(self, label: str) -> bytes:
-        """The code object of the kernels of source ``label``; raises ``AmdError`` where none can be read."""
+    def _code_of(self, piece: Piece) -> bytes:
+        """The code object of the kernels of ``piece``; raises ``AmdError`` where none can be read."""
         raise NotImplementedError
 
-    def _digest(self, label: str, code: bytes) -> str:
-        if label not in self._digests:
-            self._digests[label] = hashlib.sha256(code).hexdigest()
-        return self._digests[label]
+    def _digest(self, piece: Piece, code: bytes) -> str:
+        if piece not in self._digests:
+            self._digests[piece] = hashlib.sha256(code).hexdigest()
+        return self._digests[piece]
 
-    def _table(self, label: str) -> LineTable:
-        if label not in self._lines:
+    def _table(self, piece: Piece) -> LineTable:
+        if piece not in self._lines:
             try:
-                self._lines[label] = read_line_table(self._code_of(label))
+                self._lines[piece] = read_line_table(self._code_of(piece))
             except AmdError:
-                self._lines[label] = LineTable()
-        return self._lines[label]
+                self._lines[piece] = LineTable()
+        return self._lines[piece]
 
-    def _with_places(self, label: str, message: str) -> str:
-        """``message`` of a fault in code of source ``label``, with lines where that code has line tables."""
+    def _with_places(self, piece: Piece, message: str) -> str:
+        """``message`` of a fault in code of ``piece``, with lines where that code has line tables."""
         is_amd = self._compiler.kind.code == "amd"
-        return with_places(message, lambda: self._table(label), self._sources[label]) if is_amd else message
+        return with_places(message, lambda: self._table(piece), self._sources[piece.label]) if is_amd else message
 
 
 class Library(TreeLoader):
-    """The kernels of a tree; ``refused`` are the sources that the device did not load."""
+    """The kernels of a tree; ``refused`` are the sources that the device did not load.
 
-    def __init__(self, tree: Tree, compiler: Compiler, loader: Callable[[], Loader]) -> None:
+    ``asked`` are the kernels that the run judges, each a module and a name of the specs. A source that defines more of
+    them is compiled in parts, each to a code object of its own; without ``asked`` every source is compiled as a whole.
+    A part is only good for what is found in it. Whatever is wrong with it, or not in it, the whole source decides.
+    """
+
+    def __init__(
+        self, tree: Tree, compiler: Compiler, loader: Callable[[], Loader], asked: Collection[Asked] = ()
+    ) -> None:
         super().__init__(tree, compiler, loader)
         self.refused: set[str] = set()
-        self._code: dict[str, bytes] = {}
+        self._asked = frozenset(self._names.port(name) for _, name in asked)
+        self._of_module: dict[str, set[str]] = {}
+        for module, name in asked:
+            self._of_module.setdefault(module, set()).add(self._names.port(name))
+        self._parts: dict[str, tuple[Part, ...] | None] = {}
+        self._useless: set[Piece] = set()
+        self._not_loaded: set[str] = set()
+        self._code: dict[Piece, bytes] = {}
         self._lacks: dict[str, Mapping[str, Broken]] = {}
         self._may_have: dict[str, frozenset[str] | None] = {}
-        self._tables: dict[str, Table | None] = {}
+        self._tables: dict[Piece, Table | None] = {}
 
-    def compile(self, label: str) -> None:
-        """Compile source ``label`` into the cache and load it.
+    def compile(self, label: str, first: int = 0, step: int = 1) -> None:
+        """Compile source ``label`` into the cache and load it: as a whole, or of its parts every ``step``-th from
+        number ``first`` on, and the whole where one of these is of no use.
 
         Raises ``CompileError``, ``HipError``, ``SourceError``, ``InfrastructureError`` and ``LostLoading``.
         """
-        self._load(label)
+        parts = self._parts_of(label)
+        mine = [Piece(label, part) for part in (parts or ())[first::step]]
+        useful = [self._loads(piece) for piece in mine]
+        if not all(useful) or (not parts and first == 0):
+            self._load(Piece(label))
+
+    def load_no_parts(self, label: str) -> None:
+        """Load no part of source ``label`` any more: that costs the executor."""
+        self._not_loaded.add(label)
 
     def kernels(self, label: str) -> tuple[str, ...]:
-        """The kernels of source ``label`` that are known to be in its code object."""
-        return tuple(self._tables.get(label) or ())
+        """The kernels of source ``label`` that are known to be in one of its code objects."""
+        return tuple(name for piece, table in self._tables.items() if piece.label == label for name in table or ())
 
     def find(self, kernel: Kernel) -> Found:
         """The function of ``kernel``, or why there is none. Raises ``Lost`` and ``LostLoading``.
@@ -157,26 +192,25 @@ class Library(TreeLoader):
         name = self.port_name(kernel)
         broken: Found | None = None
         for label, source in sorted(self._sources.items(), key=lambda item: item[1].path.stem != kernel.module):
-            if label in self.broken or label in self.unavailable:
-                continue
             if source.path.stem != kernel.module and not self._may_define(label, name):
                 continue
+            part = self._part_with(label, name)
+            found = None if part is None else self._found_in(part, name, kernel)
+            if found is not None:
+                return found
+            if part is not None:
+                self._compiler.lacks(label, name)
+                if self._is_decided_by(part, name):
+                    continue
             if not self._loaded(label):
                 continue
             lacking = self._lacks[label].get(name)
             if lacking is not None:
                 broken = broken or not_compiled(lacking.place, lacking.why, source)
                 continue
-            defined, place = self._defined(label, name)
-            difference = None if defined is None else defined.difference(kernel)
-            if difference is not None:
-                return Found(None, "signature", place, difference)
-            function = self._function(label, name)
-            if function is not None:
-                most = None if defined is None else defined.most_threads
-                function = replace(function, most_threads=most)
-                with_places = partial(self._with_places, label)
-                return Found(function, "pass", place, None, None, with_places, self._digest(label, self._code[label]))
+            found = self._found_in(Piece(label), name, kernel)
+            if found is not None:
+                return found
         for label, why in self.unavailable.items():
             if self._would_define(label, name, kernel.module):
                 return Found(None, "not_run", label, f"{INFRASTRUCTURE}{why}")
@@ -185,6 +219,49 @@ class Library(TreeLoader):
                 refused = None if label in self.refused or why.startswith(_NO_REFUSALS) else self._sources[label]
                 return Found(None, "compile_error", label, why, refused)
         return broken or Found(None, "missing", None, self._why_missing(kernel, name))
+
+    def _found_in(self, piece: Piece, name: str, kernel: Kernel) -> Found | None:
+        """What is found of ``kernel``, by its ``name`` in the port, in the loaded ``piece``."""
+        defined, place = self._defined(piece, name)
+        difference = None if defined is None else defined.difference(kernel)
+        if difference is not None:
+            return Found(None, "signature", place, difference)
+        function = self._function(piece, name)
+        if function is None:
+            return None
+        function = replace(function, most_threads=None if defined is None else defined.most_threads)
+        with_places = partial(self._with_places, piece)
+        return Found(function, "pass", place, None, None, with_places, self._digest(piece, self._code[piece]))
+
+    def _parts_of(self, label: str) -> tuple[Part, ...] | None:
+        if label not in self._parts:
+            source = self._sources[label]
+            self._parts[label] = self._compiler.parts(source, self._asked, self._of_module.get(source.path.stem, ()))
+        return self._parts[label]
+
+    def _part_with(self, label: str, name: str) -> Piece | None:
+        """The part of source ``label`` that has kernel ``name``, loaded; ``None`` where the whole is to be asked.
+
+        It is asked for even where the whole source is known not to compile. Other parts are compiled at the same time,
+        and which of them is first must not decide over this kernel.
+        """
+        part = next((part for part in self._parts_of(label) or () if name in part.asked), None)
+        return Piece(label, part) if part is not None and self._loads(Piece(label, part)) else None
+
+    def _is_decided_by(self, piece: Piece, name: str) -> bool:
+        """Whether the source does not define kernel ``name``: its whole text has been compiled for it."""
+        table = self._tables[piece]
+        return piece.part is not None and piece.part.whole and table is not None and name not in table
+
+    def _loads(self, piece: Piece) -> bool:
+        """Whether a part is loaded, now or before. Raises ``LostLoading``."""
+        if piece in self._useless or piece.label in self._not_loaded:
+            return False
+        try:
+            return self._load(piece)
+        except (HipError, SourceError, InfrastructureError):  # what that is worth, the whole source shows
+            self._useless.add(piece)
+            return False
 
     def _why_missing(self, kernel: Kernel, name: str) -> str | None:
         """What is known of a kernel that no source defines."""
@@ -200,26 +277,29 @@ class Library(TreeLoader):
         """The words of each source that is text, by label."""
         return {label: words(source) for label, source in self._sources.items() if not source.is_code_object}
 
-    def _code_of(self, label: str) -> bytes:
-        return self._code[label]
+    def _code_of(self, piece: Piece) -> bytes:
+        return self._code[piece]
 
-    def _function(self, label: str, name: str) -> Function | None:
-        """Kernel ``name`` of the loaded source ``label``; none that its table of kernels lacks, whoever says so."""
-        table = self._tables[label]
+    def _function(self, piece: Piece, name: str) -> Function | None:
+        """Kernel ``name`` of the loaded ``piece``; none that its table of kernels lacks, whoever says so."""
+        table = self._tables[piece]
         if table is not None and name not in table:
             return None
-        if (label, name) not in self._functions:
+        if (piece, name) not in self._functions:
             try:
-                self._functions[label, name] = self._loader().function(self._modules[label], name)
+                self._functions[piece, name] = self._loader().function(self._modules[piece], name)
             except HipError as error:
-                self._refuse(label, error)
+                if piece.part is None:
+                    self._refuse(piece.label, error)
+                else:
+                    self._useless.add(piece)
                 return None
-        return self._functions[label, name]
+        return self._functions[piece, name]
 
-    def _defined(self, label: str, name: str) -> tuple[Defined | None, str]:
-        """What the table of source ``label`` says of kernel ``name``, and where that is defined."""
-        source = self._sources[label]
-        defined = (self._tables[label] or {}).get(name)
+    def _defined(self, piece: Piece, name: str) -> tuple[Defined | None, str]:
+        """What the table of ``piece`` says of kernel ``name``, and where that is defined."""
+        source = self._sources[piece.label]
+        defined = (self._tables[piece] or {}).get(name)
         if defined is None or defined.line is None:
             return defined, source.label
         return defined, f"{source.label if defined.file is None else source.label_of(defined.file)}:{defined.line}"
@@ -236,7 +316,7 @@ class Library(TreeLoader):
     def _may_define(self, label: str, name: str) -> bool:
         """Whether source ``label`` must be compiled to know if it defines ``name``."""
         names = self._defined_names(label)
-        return label in self._modules or names is None or name in names
+        return Piece(label) in self._modules or names is None or name in names
 
     def _defined_names(self, label: str) -> frozenset[str] | None:
         if any(why.startswith(COMPILER_LOST) for why in (self.broken.get(label, ""), self.unavailable.get(label, ""))):
@@ -251,7 +331,7 @@ class Library(TreeLoader):
         if label in self.broken or label in self.unavailable:
             return False
         try:
-            self._load(label)
+            self._load(Piece(label))
         except CompileError as error:
             why = first_error(self._sources[label].labelled(error.log))
             if lacks_function(why):
@@ -268,25 +348,33 @@ class Library(TreeLoader):
             return True
         return False
 
-    def _load(self, label: str) -> None:
-        if label in self._modules:
-            return
-        source = self._sources[label]
-        if label not in self._code:
-            found = self._compiler.compiled(source)
-            code, self._lacks[label] = found.code, found.broken
+    def _load(self, piece: Piece) -> bool:
+        """Compile and load ``piece``; whether it is loaded: a part that does not compile is not."""
+        if piece in self._modules:
+            return True
+        source = self._sources[piece.label]
+        if piece not in self._code:
+            part = piece.part
+            found = self._compiler.compiled(source) if part is None else self._compiler.compiled_part(source, part)
+            if found is None:
+                self._useless.add(piece)
+                return False
+            code = found.code
+            if part is None:
+                self._lacks[piece.label] = found.broken
             if source.is_code_object and self._compiler.kind.code == "host":
                 _refuse_foreign(source, self._compiler.kind.name)
             if self._compiler.kind.code == "amd":
-                self._tables[label], code = amd_table(source, code, self._compiler.arch)
-            self._code[label] = code
+                self._tables[piece], code = amd_table(source, code, self._compiler.arch)
+            self._code[piece] = code
         try:
-            self._modules[label], rows = self._loader().load(self._code[label], source.label)
+            self._modules[piece], rows = self._loader().load(self._code[piece], source.label)
         except Lost as lost:
-            raise LostLoading(label, lost) from None
-        if label not in self._tables:
-            own = host_table(source, self._code[label]) if self._compiler.kind.code == "host" else None
-            self._tables[label] = reported_table(rows) if own is None and rows is not None else own
+            raise LostLoading(piece.label, lost) from None
+        if piece not in self._tables:
+            own = host_table(source, self._code[piece]) if self._compiler.kind.code == "host" else None
+            self._tables[piece] = reported_table(rows) if own is None and rows is not None else own
+        return True
 
 
 def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str] | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property, partial
 
 from conformance.engine.compiler import Compiler
-from conformance.engine.library import Found, Loader, LostLoading, TreeLoader, not_compiled
+from conformance.engine.library import Found, Loader, LostLoading, Piece, TreeLoader, not_compiled
 from conformance.engine.modes import Tree
 from conformance.engine.remote_executor import Function, Lost
 from conformance.outcome import INFRASTRUCTURE
@@ -66,8 +66,10 @@ class Launchers(TreeLoader):
                 if lacks is not None:
                     return not_compiled(place, lacks.why, source)
                 return Found(None, "compile_error", place, "the compiled source does not export it")
-            with_places = partial(self._with_places, label)
-            return Found(function, "pass", place, None, None, with_places, self._digest(label, self._made[label].code))
+            with_places = partial(self._with_places, Piece(label))
+            return Found(
+                function, "pass", place, None, None, with_places, self._digest(Piece(label), self._made[label].code)
+            )
         for label, why in self._unread.items():
             if spells(self._sources[label], name):
                 return Found(None, "compile_error", label, why)
@@ -97,14 +99,14 @@ class Launchers(TreeLoader):
         return self._defined[label]
 
     def _load(self, label: str) -> None:
-        if label in self._modules or label in self.broken or label in self.unavailable:
+        if Piece(label) in self._modules or label in self.broken or label in self.unavailable:
             return
         source = self._sources[label]
         try:
             if label not in self._made:
                 self._made[label] = self._compiler.compiled(source, launchers=True)
             code = self._made[label].code
-            self._modules[label], _ = self._loader().load(code, source.label, launchers=True)
+            self._modules[Piece(label)], _ = self._loader().load(code, source.label, launchers=True)
         except Lost as lost:
             raise LostLoading(label, lost) from None
         except CompileError as error:
@@ -126,10 +128,11 @@ class Launchers(TreeLoader):
         found = explained(why, self._sources[label], self._sources.values(), self._compiler.options)
         (self.broken if found.of_the_port else self.unavailable)[label] = found.why
 
-    def _code_of(self, label: str) -> bytes:
-        return embedded(self._made[label].code, self._compiler.arch, label)
+    def _code_of(self, piece: Piece) -> bytes:
+        return embedded(self._made[piece.label].code, self._compiler.arch, piece.label)
 
     def _function(self, label: str, name: str) -> Function | None:
-        if (label, name) not in self._functions:
-            self._functions[label, name] = self._loader().function(self._modules[label], name, launcher=True)
-        return self._functions[label, name]
+        piece = Piece(label)
+        if (piece, name) not in self._functions:
+            self._functions[piece, name] = self._loader().function(self._modules[piece], name, launcher=True)
+        return self._functions[piece, name]

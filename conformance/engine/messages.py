@@ -6,7 +6,7 @@ import faulthandler
 import gc
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -44,6 +44,13 @@ class Setup(Settings):
     """The command, up to the case, that reproduces a failure."""
     choice: Choice = NOTHING_RUNS
     """How the runtime and its devices were chosen."""
+    asked: tuple[tuple[str, str], ...] = ()
+    """The kernels that the run judges, each its module and name: what is compiled for them may leave out others. Empty:
+    nothing is left out."""
+
+    def for_kernels(self, kernels: Iterable[Kernel]) -> Setup:
+        """The same setup for a run that judges ``kernels``."""
+        return replace(self, asked=tuple((kernel.module, kernel.name) for kernel in kernels if not kernel.is_launcher))
 
     def for_member(self, number: int) -> Setup:
         """The same setup for judge ``number``, on the device that is its."""
@@ -54,12 +61,15 @@ class Setup(Settings):
 class Compile:
     """Compile one source of one of the mode's trees, by its label, and load it; answered by ``Compiled``.
 
-    With ``launchers`` it is compiled as a library, with its host functions, and not loaded.
+    With ``launchers`` it is compiled as a library, with its host functions, and not loaded. Of a source that is
+    compiled in parts (``conformance.port.compiling.shards``) every ``step``-th is compiled, from number ``first`` on.
     """
 
     source: str
     tree: int = 0
     launchers: bool = False
+    first: int = 0
+    step: int = 1
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from conformance.verdict.kept_answers import computed_by
 MOST_BYTES = 64 << 20
 """Of all kept verdicts; the oldest go first."""
 
-_NO_MATTER = {"device", "threads", "command", "choice", "kernels", "config", "include_dirs", "compile_seconds"}
+_NO_MATTER = {"device", "threads", "command", "choice", "kernels", "config", "include_dirs", "compile_seconds", "asked"}
 """Of a ``Setup``: where things are, and what the code object has already."""
 
 

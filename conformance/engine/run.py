@@ -17,6 +17,7 @@ from conformance.engine.modes import CaseMode, Mode, Tree
 from conformance.engine.pool import Pool
 from conformance.notices import take_warnings
 from conformance.outcome import INFRASTRUCTURE, Outcome
+from conformance.port.compiling.shards import KERNELS_OF_A_SHARD
 from conformance.port.declared.declared import NOTHING
 from conformance.port.declared.known import Settled, settle
 from conformance.port.launchers import may_define
@@ -62,10 +63,11 @@ def answers(pool: Pool, requests: Sequence[Request], what: str, on_progress: Pro
         on_progress(what, count, len(requests))
 
 
-def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Request]:
+def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], in_parts: bool = False) -> list[Request]:
     """Requests for what is compiled for ``kernels``: the sources named after their modules, or all of a tree where one
     of the modules has none; first those with most kernels, which as a rule take longest. Then the libraries of their
-    launchers, so that no two processes wait for one of them."""
+    launchers, so that no two processes wait for one of them. With ``in_parts``, a source may be compiled in parts, for
+    which there are requests enough to keep several judges busy."""
     modules = Counter(kernel.module for kernel in kernels if not kernel.is_launcher)
     launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
     own, linked = list[Request](), list[Request]()
@@ -74,7 +76,11 @@ def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Request
         named = [source for source in tree.sources if source.path.stem in modules]
         whole = {source.path.stem for source in named} != modules.keys()
         ordered = sorted(tree.sources if whole else named, key=lambda source: -modules[source.path.stem])
-        own += [Compile(source.label, number) for source in ordered]
+        for source in ordered:
+            # Which parts it has is for its judge to find out, and how many of the kernels where no module says so.
+            kernels_of_it = modules.total() if len(ordered) == 1 else modules[source.path.stem]
+            count = max(1, round(kernels_of_it / KERNELS_OF_A_SHARD)) if in_parts else 1
+            own += [Compile(source.label, number, first=first, step=count) for first in range(count)]
         linked += [Compile(each.label, number, True) for each in tree.sources if may_define(each, names, tree.options)]
     return own + linked
 
@@ -161,7 +167,8 @@ def run(
     waiting = [kernel for kernel in kernels if kernel.name not in result.outcomes]
     jobs = max(1, min(jobs, max(len(waiting), sum(len(tree.sources) for tree in mode.trees))))
     try:
-        with Pool([setup.for_member(index) for index in range(jobs)], mode) as pool:
+        asking = setup.for_kernels(kernels)
+        with Pool([asking.for_member(index) for index in range(jobs)], mode) as pool:
             result.printed = pool.printed
             result.ready = pool.greet()
             if journal is not None:
@@ -172,7 +179,7 @@ def run(
                 kernel.name: RunCases(kernel, (cases or {}).get(kernel.name), compiled.broken, compiled.unavailable)
                 for kernel in waiting
             }
-            sources, done = to_compile(mode.trees, kernels), 0
+            sources, done = to_compile(mode.trees, kernels, in_parts=True), 0
             on_progress("compiling", done, len(sources))
             for answer in _judged(pool, next(iter(mode.trees), None), requests, sources, compiled):
                 if isinstance(answer, Compiled):

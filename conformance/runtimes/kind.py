@@ -296,6 +296,10 @@ class RuntimeKind:
     target_words: Callable[[str], tuple[str, ...]] = lambda arch: ()
     """hiprtc's options for a device of this architecture, for which it would otherwise ask the device."""
 
+    only_words: Callable[[Sequence[str]], tuple[str, ...]] = lambda kernels: ()
+    """Further options by which the runtime's hiprtc makes code for these kernels alone, where a source defines more;
+    none where it makes code for all that is defined."""
+
     compile_words: Callable[[Sequence[str], Sequence[str]], tuple[str, ...]] = own_first
     """All of hiprtc's options, of those that a source brings and the runtime's own."""
 

@@ -81,6 +81,47 @@ def test_names(hiprtc: Hiprtc, spelling: str) -> None:
     assert compiled.log == ""
 
 
+MANY = f"""
+__device__ int seen;
+template <class T> __device__ T twice(T x) {{ return x + x; }}
+template <class T> __global__ void any(T *p) {{ *p = twice(*p); }}
+template __global__ void any<float>(float *);
+template <> __global__ void any<int>(int *p) {BODY}
+__global__ void plain(int *p) {BODY}
+static __global__ void own(int *p) {BODY}
+namespace n {{ __global__ void inner(int *p, int n = 3) {BODY} }}
+extern "C" __global__ void a(int *p);
+extern "C" {{ __device__ __noinline__ int f(int x) {{ return x; }}
+__global__ __noinline__ void a(int *p) {{ *p = f(1); }} }}
+extern "C" void __global__ b(int *p) {{ __shared__ int s[4]; s[0] = f(2); *p = s[0]; }}
+extern "C" __launch_bounds__(64) __global__ inline void c(int *p) {BODY}
+extern "C" __global__ void launches(int *p) {{ a(p); }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("only", "named", "emitted"),
+    [("a", {"a"}, {"a", "f"}), ("b,c", {"b", "c"}, {"b", "c", "f"}), ("launches", {"launches"}, {"launches", "a"})],
+)
+def test_of_the_kernels_that_are_asked_for_alone_there_is_code(
+    hiprtc: Hiprtc, only: str, named: set[str], emitted: set[str]
+) -> None:
+    compiled = hiprtc.compile(MANY, f"-DSIMT_ONLY={only}")
+    assert compiled.result == SUCCESS, compiled.log
+    assert set(compiled.kernels) == named
+    kernels = {"a", "b", "c", "launches"}
+    symbols = {name for name in kernels if f"\0{name}\0".encode() in compiled.code}
+    assert symbols >= named
+    assert symbols <= emitted & kernels
+    whole = hiprtc.compile(MANY)
+    assert {name: compiled.kernels[name] for name in named} == {name: whole.kernels[name] for name in named}
+
+
+def test_no_kernel_is_there_where_none_of_the_names_is_one(hiprtc: Hiprtc) -> None:
+    compiled = hiprtc.compile(MANY, "-DSIMT_ONLY=f,nobody")
+    assert (compiled.result, compiled.kernels) == (SUCCESS, {})
+
+
 def test_parameters_and_places_come_from_the_compiler(hiprtc: Hiprtc) -> None:
     source = (
         "#include <hip/hip_runtime.h>\n"

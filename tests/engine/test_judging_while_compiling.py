@@ -109,6 +109,15 @@ def test_sources_with_most_kernels_come_first_and_libraries_last(tmp_path: Path)
     assert found == [("unary.hip", False), ("fill.hip", False), ("ternary.hip", False), ("mmvq.hip", True)]
 
 
+def test_a_source_of_many_kernels_is_asked_for_in_parts(tmp_path: Path) -> None:
+    unary = [kernel for kernel in SPECS.kernels.values() if kernel.module == "unary"]
+    tree = port(tmp_path, "unary.hip", "fill.hip")
+    requests = to_compile([tree], [*unary, SPECS.entry(FILL)], in_parts=True)
+    found = [(one.source.rpartition("/")[2], one.first, one.step) for one in requests if isinstance(one, Compile)]
+    assert len(unary) == 123
+    assert found == [*(("unary.hip", first, 6) for first in range(6)), ("fill.hip", 0, 1)]
+
+
 def test_sources_are_read_for_launchers_only_where_one_is_selected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

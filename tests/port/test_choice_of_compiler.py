@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.port.compiling import cache, target
-from conformance.port.compiling.cache import Made, made
+from conformance.port.compiling.cache import Made, Text, made, made_of
 from conformance.port.compiling.in_child import Stopped, Unsupported
 from conformance.port.compiling.target import NoHipcc, Target, require_hipcc
 from conformance.port.sources import KernelSource
@@ -179,3 +179,51 @@ def test_a_clang_without_hips_headers_is_not_a_hipcc(monkeypatch: pytest.MonkeyP
         require_hipcc("sm_90")
     target.toolchain_for.cache_clear()
     assert target.toolchain_for("sm_90") is None
+
+
+SHARD, ALONE = Text("the shard"), Text("one kernel", ("-DONE",))
+
+
+@pytest.fixture
+def make_of(tmp_path: Path) -> Callable[..., Made | None]:
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    (folder / "k.hip").write_text('extern "C" __global__ void k() {}\n')
+
+    def run(*texts: Text, compiler: CompilerChoice = "hiprtc") -> Made | None:
+        return made_of(texts, KernelSource(folder / "k.hip", folder), TARGET, Supervisor(), compiler=compiler)
+
+    return run
+
+
+def test_of_several_texts_the_last_is_compiled_and_any_that_is_kept_will_do(
+    compilers: Compilers, make_of: Callable[..., Made | None]
+):
+    assert make_of(SHARD, ALONE) == make_of(SHARD, ALONE) == Made(b"of hiprtc", "hiprtc")
+    assert (compilers.asked, "-DONE" in compilers.words[0]) == (["hiprtc"], True)
+    compilers.answers["hiprtc"] = b"of the shard"
+    assert make_of(SHARD) == Made(b"of the shard", "hiprtc")
+    assert make_of(SHARD, ALONE) == Made(b"of the shard", "hiprtc")
+    assert compilers.asked == ["hiprtc"] * 2
+
+
+def test_a_text_that_does_not_compile_is_not_tried_again(compilers: Compilers, make_of: Callable[..., Made | None]):
+    compilers.answers["hiprtc"] = CompileError("k.hip", WRONG)
+    assert make_of(SHARD, ALONE) is make_of(SHARD, ALONE) is None
+    assert compilers.asked == ["hiprtc"]
+    assert make_of(SHARD) is None  # another text
+    assert compilers.asked == ["hiprtc"] * 2
+
+
+def test_hipcc_gets_no_part_of_what_hiprtc_refuses(compilers: Compilers, make_of: Callable[..., Made | None]):
+    compilers.answers["hiprtc"] = Unsupported("hip_fp8.h is not there")
+    assert make_of(ALONE, compiler="auto") is None
+    assert compilers.asked == ["hiprtc"]
+    assert make_of(ALONE, compiler="hipcc") == Made(b"of hipcc", "hipcc", HIPCC.name)
+
+
+def test_a_machine_that_cannot_compile_a_text_says_so(compilers: Compilers, make_of: Callable[..., Made | None]):
+    for wrong in (Stopped("it took too long"), InfrastructureError("no room")):
+        compilers.answers["hiprtc"] = wrong
+        with pytest.raises(InfrastructureError, match=str(wrong)):
+            make_of(ALONE, compiler="auto")

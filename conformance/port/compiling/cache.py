@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
@@ -71,6 +71,11 @@ class _Way:
         """Where the object of what compiles of a source is kept, with what does not."""
         return f"{self.key}-rest-{PARTS}"
 
+    @property
+    def refused(self) -> str:
+        """Where it is kept that a text does not compile."""
+        return f"{self.key}-refused"
+
 
 def made(
     source: KernelSource,
@@ -117,11 +122,77 @@ def made(
     with folder.turn(first.key, tries * limits.wall + _PATIENCE) as ours:
         found = _kept(plans, compiler, objects) if ours else None
         if found is None:
-            key, found, manifest = _compiled(plans, compiler)
+            key, compiled, manifest = _compiled(plans, lambda plan, reads: plan.compiled(compiler, reads))
             if ours and manifest is not None:
-                listing = json.dumps(found.broken).encode() + b"\n" if found.broken else b""
-                objects.keep(key, manifest, listing + found.code)
+                listing = json.dumps(compiled.broken).encode() + b"\n" if compiled.broken else b""
+                objects.keep(key, manifest, listing + compiled.code)
+            found = compiled
     return found
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is compiled in place of the text of a source, with further ``words`` as options."""
+
+    text: str
+    words: tuple[str, ...] = ()
+
+
+def made_of(
+    texts: Sequence[Text],
+    source: KernelSource,
+    target: Target,
+    supervisor: Supervisor,
+    options: BuildOptions = NO_OPTIONS,
+    extra: Sequence[str] = (),
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    compiler: CompilerChoice = "hiprtc",
+) -> Made | None:
+    """The code object of the first of ``texts`` of ``source`` that is kept, else of the last one, compiled.
+
+    ``None`` where that does not compile, which is remembered with what the compiler read: nothing is known of the
+    source itself then. The rest is as in ``made``, but that no part of a text is compiled, and that of ``auto`` only
+    hiprtc is asked. Raises ``SourceError`` and ``InfrastructureError``.
+    """
+    of_one: CompilerChoice = "hiprtc" if compiler == "auto" else compiler
+    place = Place.of(source, options)
+    each_by_wave = [
+        _Plan(
+            source, each.text, place, target, supervisor, options, [*extra, *each.words], limits, None, False
+        ).by_wave()
+        for each in texts
+    ]
+    folder = ObjectFolder(cache_folder() / "objects")
+    objects = KeptObjects(folder, place)
+    for plans in each_by_wave:
+        found = _kept(plans, of_one, objects)
+        if found is not None:
+            return found
+    plans = each_by_wave[-1]
+    if _is_refused(plans, of_one, objects):
+        return None
+    # Under ``auto`` hipcc compiles what hiprtc is not installed for, but the whole of it.
+    refusals = (CompileError, Unsupported) if compiler == "auto" else (CompileError,)
+
+    def whole_or_refused(plan: _Plan, reads: Reads) -> tuple[str, Made | None]:
+        try:
+            return plan.compiled_whole(of_one, reads)
+        except refusals:
+            return next(plan.ways(of_one)).refused, None
+
+    with folder.turn(next(plans[0].ways(of_one)).key, 2 * limits.wall + _PATIENCE) as ours:
+        if ours:  # another process may have made it meanwhile
+            found = _kept(plans, of_one, objects)
+            if found is not None or _is_refused(plans, of_one, objects):
+                return found
+        key, made_whole, manifest = _compiled(plans, whole_or_refused)
+        if ours and manifest is not None:
+            objects.keep(key, manifest, b"" if made_whole is None else made_whole.code)
+    return made_whole
+
+
+def _is_refused(plans: Sequence[_Plan], compiler: CompilerChoice, objects: KeptObjects) -> bool:
+    return any(objects.find(way.refused) is not None for plan in plans for way in plan.ways(compiler))
 
 
 def _kept(plans: Sequence[_Plan], compiler: CompilerChoice, objects: KeptObjects) -> Made | None:
@@ -139,13 +210,18 @@ def _kept(plans: Sequence[_Plan], compiler: CompilerChoice, objects: KeptObjects
     return None
 
 
-def _compiled(plans: Sequence[_Plan], compiler: CompilerChoice) -> tuple[str, Made, Manifest | None]:
-    """What comes of compiling, the key that it is kept by, and from what it was made, where that is known."""
+_Found = TypeVar("_Found", bound=Made | None)
+
+
+def _compiled(
+    plans: Sequence[_Plan], work: Callable[[_Plan, Reads], tuple[str, _Found]]
+) -> tuple[str, _Found, Manifest | None]:
+    """What ``work`` makes by a plan, the key that it is kept by, and what it was made from, where that is known."""
     plan = plans[0]
     starts = [plan.source.path, *(header for header in plan.options.forced if header.is_absolute())]
 
-    def compilation(reads: Reads) -> tuple[str, Made, bool]:
-        key, found = plan.compiled(compiler, reads)
+    def compilation(reads: Reads) -> tuple[str, _Found, bool]:
+        key, found = work(plan, reads)
         return key, found, contain(own_files(plan.place, reads), _WAVE_MACRO)
 
     if len(plans) > 1 and contain(mentioned(starts, plan.place.folders).files, _WAVE_MACRO):
@@ -154,7 +230,7 @@ def _compiled(plans: Sequence[_Plan], compiler: CompilerChoice) -> tuple[str, Ma
     if by_wave and len(plans) > 1 and plan is plans[0]:
         plan = plans[1]
         (key, found, by_wave), manifest = settle(plan.place, starts, plan.text, compilation, (CompileError,))
-    if found.broken and plan.source.text() != plan.text:
+    if found is not None and found.broken and plan.source.text() != plan.text:
         manifest = None  # what is broken was looked for in another text
     return key, found, manifest
 
@@ -203,6 +279,11 @@ class _Plan:
                 if found is not None:
                     return way.rest, found
             raise error
+
+    def compiled_whole(self, compiler: CompilerChoice, reads: Reads) -> tuple[str, Made]:
+        """The code of the whole text and its key; raises ``CompileError`` where some of it does not compile."""
+        way, code = self._first_that_compiles(compiler, reads)
+        return way.key, Made(code, way.compiler, way.name)
 
     def _first_that_compiles(self, compiler: CompilerChoice, reads: Reads) -> tuple[_Way, bytes]:
         """The first way that leads to code; raises what the ways end in, and of two refusals both."""

@@ -22,7 +22,7 @@ from conformance.port.definitions.scan import Declaration
 Way = Literal["refused", "removed"]
 """How a definition is taken out."""
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""
       (?P<of_a_statement>(?m:^)[ \t]*\#[ \t]*pragma[ \t]+
         (?:(?:clang[ ]|GCC[ ])?(?:unroll|nounroll|loop|ivdep|fp)|omp|STDC)\b(?:\\\n|[^\n])*)
@@ -144,7 +144,7 @@ def units(declarations: Sequence[Declaration], read: Callable[[Path], str]) -> l
         else:
             found.append(Unit(file, first, last, (each,)))
     words = {file: _words(read(file)) for file in {unit.file for unit in found}}
-    following = [*found[1:], None]
+    following = [*found[1:], None] if found else []
     placed = [_placed(unit, words[unit.file], other) for unit, other in zip(found, following, strict=True)]
     return [unit for unit in placed if len(unit.members) > 1 or not _is_kept(unit.members[0])]
 
@@ -186,7 +186,7 @@ def can_be_refused(unit: Unit) -> bool:
 
 def _words(text: str) -> list[Word]:
     words, line, counted = [], 1, 0
-    for match in _TOKEN.finditer(text):
+    for match in TOKEN.finditer(text):
         if match["kept"] is None:
             line += text.count("\n", counted, match.start())
             counted = match.start()

@@ -250,6 +250,17 @@ bool compiles_launchers(const Options &options) {
                      [](const std::string &word) { return word.rfind("-DSIMT_LAUNCHERS", 0) == 0; });
 }
 
+std::set<std::string> only_kernels(const Options &options) {
+  constexpr std::string_view option = "-DSIMT_ONLY=";
+  std::set<std::string> names;
+  for (const std::string &word : options.preprocess) {
+    if (word.rfind(option, 0) != 0) continue;
+    std::istringstream rest(word.substr(option.size()));
+    for (std::string name; std::getline(rest, name, ',');) names.insert(name);
+  }
+  return names;
+}
+
 Words preprocess_flags(const Toolchain &toolchain, const Options &options) {
   // -march and -O are here because kernels may ask for __AVX2__ or __OPTIMIZE__. -O2 compiles for a quarter longer, and
   // kernels that run for microseconds gain nothing by it.

@@ -10,6 +10,7 @@
 // Headers that only forward to those of HIPCPU_INCLUDE are in ./include next to this library.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,9 @@ std::vector<std::string> dialect_flags(const Toolchain &toolchain, Dialect diale
 
 // Whether the source is compiled with its host code (simt/host.h).
 bool compiles_launchers(const Options &options);
+
+// The names behind -DSIMT_ONLY=, separated by commas: the only kernels that code is made for. Empty: for all.
+std::set<std::string> only_kernels(const Options &options);
 
 // Flags of the preprocessing and of the compiling run, the caller's last; without include paths.
 std::vector<std::string> preprocess_flags(const Toolchain &toolchain, const Options &options);

@@ -181,7 +181,7 @@ Program::Outcome Program::attempt(const Words &words) {
 
   // 2. Find the kernels and append their registration.
   const bool launchers = compiles_launchers(options);
-  Scan found = scan(read_file(folder.file("expanded")), launchers);
+  Scan found = scan(read_file(folder.file("expanded")), launchers, only_kernels(options));
   Registration registration = register_kernels(found, expressions_);
   const std::string complete = folder.file("complete.ii");
   write_file(complete, registration.source);

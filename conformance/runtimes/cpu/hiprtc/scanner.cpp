@@ -1,5 +1,6 @@
 #include "scanner.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string_view>
@@ -21,11 +22,16 @@ struct Change {
 
 class Scanner {
  public:
-  Scanner(const std::string &source, bool launches) : source_(source), tokens_(tokenize(source)), launches_(launches) {}
+  Scanner(const std::string &source, bool launches, const std::set<std::string> &only)
+      : source_(source), tokens_(tokenize(source)), launches_(launches), only_(only) {}
 
   Scan read() {
     for (at_ = 0; at_ < size(); ++at_) step();
     size_t done = 0;
+    // A kernel is known at the end of its head, behind what was changed there. No two changes begin at one place then.
+    if (!only_.empty())
+      std::sort(changes_.begin(), changes_.end(),
+                [](const Change &one, const Change &other) { return one.begin < other.begin; });
     for (const Change &change : changes_) {
       result_.source.append(source_, done, change.begin - done);
       result_.source += change.text;
@@ -101,7 +107,7 @@ class Scanner {
       start_ = at_ + 1;
     } else if (word == ";") {
       // The end of an explicit instantiation, or of a declaration, which does not define a kernel.
-      if (at_declarations && text(start_) == "template" && text(start_ + 1) != "<") record_kernel();
+      if (at_declarations && text(start_) == "template" && text(start_ + 1) != "<") record_kernel(false);
       if (at_declarations) rewrite_label();
       start_ = at_ + 1;
     } else if (at_declarations && (word == "(" || word == "[")) {
@@ -134,7 +140,7 @@ class Scanner {
       return;
     }
     bool pattern = text(first) == "template" && text(first + 1) == "<" && text(first + 2) != ">";
-    if (!pattern) record_kernel();
+    if (!pattern) record_kernel(true);
     scopes_.push_back(Scope::opaque);
   }
 
@@ -145,9 +151,10 @@ class Scanner {
   }
 
   // Records the declaration start_..at_ if it carries the kernel marker. The name stands before the first parameter
-  // list behind the marker.
-  void record_kernel() {
+  // list behind the marker. An instantiation is no definition.
+  void record_kernel(bool definition) {
     size_t i = start_;
+    size_t marker = 0;
     size_t angles = 0;  // where the template arguments of the name open
     bool marked = false;
     for (; i < at_; ++i) {
@@ -160,7 +167,11 @@ class Scanner {
         }
         continue;
       }
-      for (size_t inside = i; inside < past; ++inside) marked = marked || text(inside) == kernel_marker;
+      for (size_t inside = i; inside < past; ++inside) {
+        if (text(inside) != kernel_marker) continue;
+        marked = true;
+        marker = i;
+      }
       i = past - 1;
     }
     if (!marked || i >= at_ || i == start_) return;
@@ -175,7 +186,9 @@ class Scanner {
     while (!kernel.name.empty() && kernel.name.back() == ' ') kernel.name.pop_back();
     kernel.file = tokens_.files[tokens_.all[name].file];
     kernel.line = tokens_.all[name].line;
-    result_.kernels.push_back(kernel);
+    if (!only_.empty() && definition)
+      changes_.push_back({tokens_.all[marker].begin, tokens_.all[marker].begin, "inline "});
+    if (only_.empty() || only_.count(kernel.name) != 0) result_.kernels.push_back(kernel);
   }
 
   // Source text of tokens first..last-1.
@@ -319,6 +332,7 @@ class Scanner {
   const std::string &source_;
   Tokens tokens_;
   const bool launches_;
+  const std::set<std::string> &only_;
   Scan result_;
   std::vector<Change> changes_;
   std::vector<Scope> scopes_;
@@ -338,6 +352,8 @@ std::string Kernel::qualified() const {
   return result + name;
 }
 
-Scan scan(const std::string &preprocessed, bool launches) { return Scanner(preprocessed, launches).read(); }
+Scan scan(const std::string &preprocessed, bool launches, const std::set<std::string> &only) {
+  return Scanner(preprocessed, launches, only).read();
+}
 
 }  // namespace hiprtc

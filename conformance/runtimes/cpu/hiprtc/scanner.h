@@ -5,6 +5,7 @@
 // the symbol table of the object file.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct Scan {
 };
 
 // `launches`: the source is compiled with its host code, so that launches (<<< >>>) are rewritten too.
-Scan scan(const std::string &preprocessed, bool launches);
+// `only`: where it has names, kernels with others are left out of the result, and every kernel becomes an inline
+// function, so that the compiler makes no code of what nothing names.
+Scan scan(const std::string &preprocessed, bool launches, const std::set<std::string> &only = {});
 
 }  // namespace hiprtc
