@@ -118,6 +118,15 @@ class Settings(Options):
         help="on the host: a kernel whose code object, cases and harness have passed before passes",
         commands=("run",),
     )
+    all_cases: bool | None = option(
+        None,
+        "--all-cases",
+        read=bool,
+        help="also the cases without a part in the verdict: launches that Candle's Rust never makes",
+        commands=("run",),
+        in_file=True,
+        pytest=True,
+    )
     sandbox: bool = launching(
         True, "--no-sandbox", read=bool, help="cpu runtime: do not confine what runs kernels", pytest=True
     )

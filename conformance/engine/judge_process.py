@@ -126,14 +126,18 @@ class Judge:
             fault = library_fault(kernel.name, used.get("compiler_name"), wrong)
             if fault is not None:
                 return Outcome.infrastructure(kernel.name, fault).model_copy(update={"source": outcome.source, **used})
-        planned, robustness = 0 if judged is None else len(judged), None
+        planned, robustness, unasked = 0 if judged is None else len(judged), None, 0
         if others and outcome.status in ("pass", "fail", "known_failure"):
-            robustness = self._robustness(kernel, request, others)
+            if self._mode.always_all or self._setup.all_cases:
+                robustness = self._robustness(kernel, request, others)
+            else:
+                unasked = len(others)
         geometry = geometry_of(declared.launch, kernel.name)
         columns = {
             "planned": planned if outcome.cases < planned - outcome.left_out else 0,
             "left_out": outcome.left_out + (robustness.left_out if robustness else 0),
             "robustness": robustness,
+            "unasked": unasked,
             "port_name": declared.names.ports.get(kernel.name),
             "geometry": None if geometry is None else described(geometry),
             "fixed": kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None,
