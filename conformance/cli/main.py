@@ -21,6 +21,7 @@ from conformance.cli.new_options import new_parser
 from conformance.cli.usage import CommandParser, check_outputs, complete, kernel_names, module_names
 from conformance.files import checkout, version
 from conformance.option import STDOUT, json_file, workers
+from conformance.processes.forked import allow_forks
 from conformance.settings import OPTIONS
 
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
@@ -210,6 +211,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         module = import_module(f"conformance.cli.commands.{arguments.command}")
         if argv is None:  # a process of its own, in which all that stays
             gc.freeze()
+            allow_forks()
         gc.enable()
         # What is not the answer goes to standard error, where the answer goes to standard output.
         alone = getattr(arguments, "json", None) == STDOUT

@@ -25,18 +25,21 @@ def progress(quiet: bool = False) -> Iterator[ProgressCallback]:
 
         columns = (shown.TextColumn("{task.description}"), shown.BarColumn(24), shown.MofNCompleteColumn())
         times = (shown.TimeElapsedColumn(), shown.TextColumn("left"), shown.TimeRemainingColumn(compact=True))
-        with shown.Progress(*columns, *times, console=console.Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("starting", total=None)
-            before = (0, -1)
+        bar = shown.Progress(*columns, *times, console=console.Console(stderr=True), transient=True)
+        task, before = bar.add_task("starting", total=None), (0, -1)
 
-            def show(what: str, done: int, total: int) -> None:
-                nonlocal before
-                if done < before[0] or total != before[1]:  # another step, with a pace of its own
-                    bar.reset(task, total=total)
-                before = (done, total)
-                bar.update(task, description=one_line(what), completed=done, total=total)
+        def show(what: str, done: int, total: int) -> None:
+            nonlocal before
+            bar.start()  # not before: judges are copies of this process, which must not have the bar's thread
+            if done < before[0] or total != before[1]:  # another step, with a pace of its own
+                bar.reset(task, total=total or None)
+            before = (done, total)
+            bar.update(task, description=one_line(what), completed=done, total=total or None)
 
+        try:
             yield show
+        finally:
+            bar.stop()
     else:
         yield logged(lambda line: print(line, file=sys.stderr, flush=True))
 

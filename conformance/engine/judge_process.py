@@ -1,6 +1,7 @@
 """A judge: owns cases, reference and verdict, and never loads anything of a port.
 
-Started as ``python -m conformance.engine.judge_process SOCKET_FD PROGRESS_FD PARENT_PID``. Where executors are this
+Started as ``python -m conformance.engine.judge_process SOCKET_FD PROGRESS_FD PARENT_PID``, or as a copy of the command
+that calls ``serve``. Where executors are this
 judge's own (the cpu runtime, whose kernels share a process with what runs them), a verdict other than ``pass`` counts
 only from an executor that had run nothing else: whatever a kernel did to its process, no other kernel is blamed for it.
 Where judges share one, the same holds for faults.
@@ -8,8 +9,10 @@ Where judges share one, the same holds for faults.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import get_args
 
 from conformance.cases.case import Case
@@ -299,5 +302,9 @@ def _make(
     return Judge(channel, progress, setup, mode, supervisor)
 
 
+serve = partial(run_member, _make)
+"""As ``run_member``, of a judge."""
+
+
 if __name__ == "__main__":
-    run_member(_make)
+    serve(*map(int, sys.argv[1:]))

@@ -28,7 +28,17 @@ from conformance.verdict.kept_answers import computed_by
 MOST_BYTES = 64 << 20
 """Of all kept verdicts; the oldest go first."""
 
-_NO_MATTER = {"device", "threads", "command", "choice", "kernels", "config", "include_dirs", "compile_seconds", "all_cases"}
+_NO_MATTER = {
+    "device",
+    "threads",
+    "command",
+    "choice",
+    "kernels",
+    "config",
+    "include_dirs",
+    "compile_seconds",
+    "all_cases",
+}
 """Of a ``Setup``: where things are, what the code object has already, and which other cases are run besides."""
 
 

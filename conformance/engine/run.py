@@ -162,6 +162,7 @@ def run(
     jobs = max(1, min(jobs, max(len(waiting), sum(len(tree.sources) for tree in mode.trees))))
     try:
         with Pool([setup.for_member(index) for index in range(jobs)], mode) as pool:
+            on_progress("starting", 0, 0)  # a display may have a thread, which the pool must not find
             result.printed = pool.printed
             result.ready = pool.greet()
             if journal is not None:
