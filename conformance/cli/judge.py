@@ -146,8 +146,14 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
     unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing))
+    watched = getattr(arguments, "watched", False)  # then the screen was cleared, and failures stand at its top
     if arguments.quiet:
         print(verdict_line(record, specs, screen()))
+    elif watched:
+        _print_logs(result)
+        _print_failures(record, result, specs, every=arguments.verbose)
+        print(render_terminal(record, specs, screen()))
+        _print_warnings(result)
     else:
         print(render_terminal(record, specs, screen()))
         _print_failures(record, result, specs, every=arguments.verbose)

@@ -57,7 +57,8 @@ def build_parser() -> CommandParser:
     doctor = command("doctor", "what this machine has for running kernels, and whether it can")
     doctor.add_argument("--wave", type=int, choices=(32, 64), help=argparse.SUPPRESS)
 
-    command("run", "compile the kernels, judge them, report", OVER_CASES)
+    run = command("run", "compile the kernels, judge them, report", OVER_CASES)
+    run.add_argument("--watched", action="store_true", help=argparse.SUPPRESS)  # a run that --watch has started
 
     listed = command("list", "every kernel of the specs, its parameters and case count", OVER_CASES)
     listed.add_argument("--cases", action="store_true", help="print the case ids of each kernel")
@@ -192,6 +193,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if any("\0" in word for word in words):
         parser.error("an argument holds a NUL character; no path and no kernel name can")
     arguments, rest = parser.parse_known_args(words)
+    arguments.words = [*words]
     if rest and ("patterns" not in arguments or any(word.startswith("-") for word in rest)):
         parser.of(arguments.command).unknown(rest)
     if rest:
