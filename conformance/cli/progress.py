@@ -25,14 +25,17 @@ class Display:
 
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[ProgressCallback]:
-    """What shows on standard error how far a command is and how long it will take; nothing with ``quiet``."""
+    """What shows on standard error how far a command is and how long it will take, from now on; nothing with
+    ``quiet``."""
     with display(quiet) as shown:
+        shown.progress("starting", 0, 0)
         yield shown.progress
 
 
 @contextmanager
 def display(quiet: bool = False) -> Iterator[Display]:
-    """What shows on standard error how far a command is, and what it finds; nothing with ``quiet``."""
+    """What shows on standard error how far a command is, and what it finds, once it is told the first time; nothing
+    with ``quiet``."""
     if quiet:
         yield Display()
     elif sys.stderr.isatty():
