@@ -158,7 +158,7 @@ class _Run:
         if names:
             print(f"candle-parity: {counted(len(names), 'file')} changed: {some(names, _NAMED)}", flush=True)
         sys.stdout.flush()
-        self._process = subprocess.Popen(self._words, process_group=0)
+        self._process = subprocess.Popen(self._words, stdin=subprocess.DEVNULL, process_group=0)
 
     def look(self, root: Path) -> None:
         """Where the run has ended, say what comes next."""
