@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 
 import pytest
 
@@ -96,7 +97,9 @@ def test_a_terminal_shows_it_above_the_bar(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(stream, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
+    threads = threading.active_count()
     with display() as shown:
+        assert threading.active_count() == threads  # judges can be forked until it is told something
         shown.progress("running", 1, 3)
         shown.say("uneg_f32(shape=[1],values=[red]) " + "long " * 40)
         shown.progress("running", 2, 3)
