@@ -155,6 +155,8 @@ class KernelResult(Row):
     """Cases that were selected, where not all were run (else 0)."""
     robustness: Robustness | None = None
     """The cases that Candle's Rust side never launches, which nothing else counts."""
+    unasked: Count = 0
+    """How many of these cases were not run, because nobody asked for them (`--all-cases`)."""
     port_name: str | None = None
     """What the port calls the kernel, where that is not Candle's name."""
     known_reason: str | None = None

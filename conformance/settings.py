@@ -118,6 +118,15 @@ class Settings(Options):
         help="on the host: a kernel whose code object, cases and harness have passed before passes",
         commands=("run",),
     )
+    all_cases: bool | None = option(
+        None,
+        "--all-cases",
+        read=bool,
+        help="also the cases without a part in the verdict: launches that Candle's Rust never makes",
+        commands=("run",),
+        in_file=True,
+        pytest=True,
+    )
     sandbox: bool = launching(
         True, "--no-sandbox", read=bool, help="cpu runtime: do not confine what runs kernels", pytest=True
     )
@@ -284,6 +293,13 @@ class Session(Options):
         help="the I-th of N parts of the selected kernels; `report` joins them",
     )
     resume: bool = judging(False, "--resume", read=bool, help="go on with a run of the same options that was cut off")
+    watch: bool = option(
+        False,
+        "--watch",
+        read=bool,
+        help="judge again whenever a file of the port changes; needs candle-parity[watch]",
+        commands=("run",),
+    )
     quiet: bool = judging(False, "-q", "--quiet", read=bool, help="print the verdict in one line, and errors")
     verbose: bool = judging(
         False, "-v", "--verbose", read=bool, help="print a failure of every failing kernel, not of each cause only"

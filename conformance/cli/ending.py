@@ -29,6 +29,10 @@ DEBUG = "CANDLE_PARITY_DEBUG"
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _LONGEST = 4000
+
+_came: list[int] = []
+"""The signals for which ``Stopped`` was raised."""
+
 _OWN = (PACKAGE, REFERENCE, ROOT / "tests")
 
 
@@ -80,8 +84,10 @@ def signals_raised() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         for each in mine:
             signal.signal(each, signal.SIG_IGN)
+        _came.append(number)
         raise Stopped(number)
 
+    _came.clear()
     mine = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
     try:
         for number in mine:
@@ -90,6 +96,11 @@ def signals_raised() -> Iterator[None]:
     finally:
         for number in mine:
             signal.signal(number, signal.SIG_DFL)
+
+
+def what_stopped() -> Stopped | KeyboardInterrupt:
+    """What a signal has raised, for where a library has put a ``KeyboardInterrupt`` in its place."""
+    return Stopped(_came[-1]) if _came else KeyboardInterrupt()
 
 
 def sentence(error: Exception) -> str:

@@ -13,26 +13,27 @@ from typing import Any, get_args
 
 from conformance.cli.ending import screen
 from conformance.cli.gate import FAILURES, Gating, conclude
-from conformance.cli.progress import progress
+from conformance.cli.progress import display
 from conformance.cli.setup import jobs_for
 from conformance.cli.shards import shards_of
 from conformance.engine.journal import Journal
-from conformance.engine.messages import Setup, to_map
+from conformance.engine.messages import Compiled, Setup, to_map
 from conformance.engine.modes import CaseMode, Mode, PortMode
 from conformance.engine.run import Interrupted, Result, run
 from conformance.files import cache_folder, digest_of, harness_digest
 from conformance.option import Shard
+from conformance.outcome import Outcome
 from conformance.port.digest import tree_digest
 from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
 from conformance.report import render_html, render_junit, render_markdown, render_summary, render_terminal, write_text
 from conformance.report.causes import find_causes
-from conformance.report.kernels import explain
+from conformance.report.kernels import explain, in_short
 from conformance.report.terminal import verdict_line
 from conformance.runtimes.hip.errors import first_error
 from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs
-from conformance.text import one_line, visible
+from conformance.text import one_line, shortened, visible
 from conformance.writing import FileError
 
 _EXPLAINED = 10
@@ -64,9 +65,34 @@ def judged(
     def recorded(result: Result) -> Record:
         return assemble(specs, result, arguments.patterns, recordings, None if shard is None else str(shard), others)
 
-    with resumable(arguments, recorded, journal), progress(arguments.quiet) as on_progress:
-        result = run(setup, mode, mine, cases, jobs, on_progress, journal)
+    with resumable(arguments, recorded, journal), display(arguments.quiet) as shown:
+        result = run(setup, mode, mine, cases, jobs, shown.progress, journal, _Failures(shown.say))
     return finish(arguments, specs, recorded(result), result, gating)
+
+
+class _Failures:
+    """Says as it comes that a source does not compile, or that a kernel fails and nobody has declared that it does, in
+    a few lines: the end has causes and commands."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._said: set[str] = set()
+
+    def __call__(self, answer: Compiled | Outcome, reason: str | None) -> None:
+        if isinstance(answer, Compiled):
+            if answer.error is not None:
+                self._once(answer.source, f"{one_line(answer.source)} does not compile: {one_line(answer.error)}")
+        elif answer.status == "compile_error":  # as a rule many kernels have the same error
+            source = answer.source or ""
+            if not self._said & {source, source.rpartition(":")[0]}:
+                self._once(answer.message or "", f"{answer.name} does not compile: {one_line(answer.message or '')}")
+        elif answer.status in _EXPLAINED_STATUSES and reason is None:
+            self._say("\n".join(in_short(answer)))
+
+    def _once(self, what: str, line: str) -> None:
+        if what not in self._said:
+            self._said.add(what)
+            self._say(f"candle-parity: {shortened(line, _LINE)}")
 
 
 def journal_of(setup: Setup, mode: Mode, arguments: argparse.Namespace) -> Journal:
@@ -120,8 +146,14 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
     unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing))
+    watched = getattr(arguments, "watched", False)  # then the screen was cleared, and failures stand at its top
     if arguments.quiet:
         print(verdict_line(record, specs, screen()))
+    elif watched:
+        _print_logs(result)
+        _print_failures(record, result, specs, every=arguments.verbose)
+        print(render_terminal(record, specs, screen()))
+        _print_warnings(result)
     else:
         print(render_terminal(record, specs, screen()))
         _print_failures(record, result, specs, every=arguments.verbose)

@@ -21,6 +21,7 @@ from conformance.cli.new_options import new_parser
 from conformance.cli.usage import CommandParser, check_outputs, complete, kernel_names, module_names
 from conformance.files import checkout, version
 from conformance.option import STDOUT, json_file, workers
+from conformance.processes.forked import allow_forks
 from conformance.settings import OPTIONS
 
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
@@ -56,7 +57,8 @@ def build_parser() -> CommandParser:
     doctor = command("doctor", "what this machine has for running kernels, and whether it can")
     doctor.add_argument("--wave", type=int, choices=(32, 64), help=argparse.SUPPRESS)
 
-    command("run", "compile the kernels, judge them, report", OVER_CASES)
+    run = command("run", "compile the kernels, judge them, report", OVER_CASES)
+    run.add_argument("--watched", action="store_true", help=argparse.SUPPRESS)  # a run that --watch has started
 
     listed = command("list", "every kernel of the specs, its parameters and case count", OVER_CASES)
     listed.add_argument("--cases", action="store_true", help="print the case ids of each kernel")
@@ -191,6 +193,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if any("\0" in word for word in words):
         parser.error("an argument holds a NUL character; no path and no kernel name can")
     arguments, rest = parser.parse_known_args(words)
+    arguments.words = [*words]
     if rest and ("patterns" not in arguments or any(word.startswith("-") for word in rest)):
         parser.of(arguments.command).unknown(rest)
     if rest:
@@ -210,6 +213,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         module = import_module(f"conformance.cli.commands.{arguments.command}")
         if argv is None:  # a process of its own, in which all that stays
             gc.freeze()
+            allow_forks()
         gc.enable()
         # What is not the answer goes to standard error, where the answer goes to standard output.
         alone = getattr(arguments, "json", None) == STDOUT

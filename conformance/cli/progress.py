@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from conformance.engine.run import ProgressCallback, no_progress
 from conformance.text import one_line
@@ -14,31 +15,66 @@ LINE_SECONDS = 10.0
 """Between two lines of a log."""
 
 
+@dataclass(frozen=True)
+class Display:
+    """Standard error while a command works: ``progress`` shows how far it is, ``say`` prints lines that stay."""
+
+    progress: ProgressCallback = no_progress
+    say: Callable[[str], None] = lambda text: None
+
+
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[ProgressCallback]:
-    """What shows on standard error how far a command is and how long it will take; nothing with ``quiet``."""
+    """What shows on standard error how far a command is and how long it will take, from now on; nothing with
+    ``quiet``."""
+    with display(quiet) as shown:
+        shown.progress("starting", 0, 0)
+        yield shown.progress
+
+
+@contextmanager
+def display(quiet: bool = False) -> Iterator[Display]:
+    """What shows on standard error how far a command is, and what it finds, once it is told the first time; nothing
+    with ``quiet``."""
     if quiet:
-        yield no_progress
+        yield Display()
     elif sys.stderr.isatty():
-        from rich import console
-        from rich import progress as shown
-
-        columns = (shown.TextColumn("{task.description}"), shown.BarColumn(24), shown.MofNCompleteColumn())
-        times = (shown.TimeElapsedColumn(), shown.TextColumn("left"), shown.TimeRemainingColumn(compact=True))
-        with shown.Progress(*columns, *times, console=console.Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("starting", total=None)
-            before = (0, -1)
-
-            def show(what: str, done: int, total: int) -> None:
-                nonlocal before
-                if done < before[0] or total != before[1]:  # another step, with a pace of its own
-                    bar.reset(task, total=total)
-                before = (done, total)
-                bar.update(task, description=one_line(what), completed=done, total=total)
-
-            yield show
+        with _bar() as shown:
+            yield shown
     else:
-        yield logged(lambda line: print(line, file=sys.stderr, flush=True))
+        yield Display(logged(_print), _print)
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _bar() -> Iterator[Display]:
+    """A bar that moves, below the lines that are printed."""
+    from rich import console
+    from rich import progress as shown
+
+    columns = (shown.TextColumn("{task.description}"), shown.BarColumn(24), shown.MofNCompleteColumn())
+    times = (shown.TimeElapsedColumn(), shown.TextColumn("left"), shown.TimeRemainingColumn(compact=True))
+    bar = shown.Progress(*columns, *times, console=console.Console(stderr=True), transient=True)
+    task, before = bar.add_task("starting", total=None), (0, -1)
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal before
+        bar.start()  # not before: judges are copies of this process, which must not have the bar's thread
+        if done < before[0] or total != before[1]:  # another step, with a pace of its own
+            bar.reset(task, total=total or None)
+        before = (done, total)
+        bar.update(task, description=one_line(what), completed=done, total=total or None)
+
+    def say(text: str) -> None:
+        bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    try:
+        yield Display(show, say)
+    finally:
+        bar.stop()
 
 
 def logged(say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> ProgressCallback:

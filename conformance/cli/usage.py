@@ -52,7 +52,7 @@ def check_outputs(arguments: argparse.Namespace) -> None:
     """Raises ``UsageError`` where a file would overwrite an input or another output, or is called ``-``."""
     inputs = list(_inputs(arguments))
     seen: list[tuple[str, Path]] = []
-    for option, path in _outputs(arguments):
+    for option, path in outputs(arguments):
         if str(path) == "-":
             raise UsageError(f"{option} -: standard output is for --json alone; give the name of a file")
         for word, other in seen:
@@ -65,7 +65,8 @@ def check_outputs(arguments: argparse.Namespace) -> None:
         seen.append((option, path))
 
 
-def _outputs(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
+def outputs(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
+    """The files that a command writes, with the options that name them."""
     for name in ("json", *_RENDERED):
         path = getattr(arguments, name, None)
         if isinstance(path, Path):

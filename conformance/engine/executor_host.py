@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from conformance.engine.ipc import Closed, Garbled, Late, Process, Progress, pair
@@ -48,6 +49,11 @@ class Host:
         self._living: dict[int, ExecutorState] = {}
         self.hung = ""
         """Why no more executors are started: the device did not open in time. Every further try would take as long."""
+
+    def begin(self) -> None:
+        """Start the process already, which then starts beside what the caller does; why it cannot, ``start`` says."""
+        with suppress(InfrastructureError, Closed):
+            self._open()
 
     def start(self, judges: list[int]) -> ExecutorState:
         """A fresh executor with a link for each of ``judges``.

@@ -16,7 +16,9 @@ import socket
 import struct
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import msgpack
@@ -24,6 +26,7 @@ import msgpack
 from conformance.files import own_module
 from conformance.processes import Supervisor, parent_word
 from conformance.processes.child import KEPT, decoded, tail
+from conformance.processes.forked import may_fork, set_malloc
 
 PACKET = 64 * 1024
 """Bytes of a packet at most: well below the smallest default send buffer of Linux."""
@@ -137,7 +140,8 @@ def pair() -> tuple[Channel, socket.socket]:
 class Process:
     """A process of ours that runs ``module`` with a channel to it, and what it prints.
 
-    The module gets as its arguments the descriptor of its end, ``descriptors`` and what ``die_with_parent`` takes.
+    The module gets as its arguments the descriptor of its end, ``descriptors`` and what ``die_with_parent`` takes. With
+    ``forked`` it is a copy of this process that calls the module's function ``serve`` with them, where that is safe.
     """
 
     def __init__(
@@ -146,12 +150,20 @@ class Process:
         module: str,
         descriptors: Sequence[int] = (),
         environment: Mapping[str, str] | None = None,
+        forked: bool = False,
     ) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
         self.channel, theirs = pair()
         with theirs:
             passed, output = (theirs.fileno(), *descriptors), self._output.fileno()
-            words = [*own_module(module), *map(str, passed), str(parent_word())]
+            numbers = (*passed, parent_word())
+            if forked and may_fork():
+                chosen = os.environ if environment is None else environment
+                serve = partial(import_module(module).serve, *numbers)
+                run = partial(_serve, serve, chosen)
+                self.child = supervisor.fork(module.rpartition(".")[2], run, passed, output, chosen)
+                return
+            words = [*own_module(module), *map(str, numbers)]
             self.child = supervisor.start(words, pass_fds=passed, stdout=output, stderr=output, environment=environment)
 
     def printed(self) -> str:
@@ -163,6 +175,12 @@ class Process:
         self.child.kill()
         self.channel.close()
         self._output.close()
+
+
+def _serve(serve: Callable[[], None], environment: Mapping[str, str]) -> None:
+    """In a copy of this process: what a program does with ``environment`` as it starts, then ``serve``."""
+    set_malloc(environment)
+    serve()
 
 
 def ready(channels: Iterable[Channel], seconds: float) -> list[Channel]:

@@ -1,6 +1,7 @@
 """A judge: owns cases, reference and verdict, and never loads anything of a port.
 
-Started as ``python -m conformance.engine.judge_process SOCKET_FD PROGRESS_FD PARENT_PID``. Where executors are this
+Started as ``python -m conformance.engine.judge_process SOCKET_FD PROGRESS_FD PARENT_PID``, or as a copy of the command
+that calls ``serve``. Where executors are this
 judge's own (the cpu runtime, whose kernels share a process with what runs them), a verdict other than ``pass`` counts
 only from an executor that had run nothing else: whatever a kernel did to its process, no other kernel is blamed for it.
 Where judges share one, the same holds for faults.
@@ -8,8 +9,10 @@ Where judges share one, the same holds for faults.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import get_args
 
 from conformance.cases.case import Case
@@ -128,14 +131,18 @@ class Judge:
             fault = library_fault(kernel.name, used.get("compiler_name"), wrong)
             if fault is not None:
                 return Outcome.infrastructure(kernel.name, fault).model_copy(update={"source": outcome.source, **used})
-        planned, robustness = 0 if judged is None else len(judged), None
+        planned, robustness, unasked = 0 if judged is None else len(judged), None, 0
         if others and outcome.status in ("pass", "fail", "known_failure"):
-            robustness = self._robustness(kernel, request, others)
+            if self._mode.always_all or self._setup.all_cases:
+                robustness = self._robustness(kernel, request, others)
+            else:
+                unasked = len(others)
         geometry = geometry_of(declared.launch, kernel.name)
         columns = {
             "planned": planned if outcome.cases < planned - outcome.left_out else 0,
             "left_out": outcome.left_out + (robustness.left_out if robustness else 0),
             "robustness": robustness,
+            "unasked": unasked,
             "port_name": declared.names.ports.get(kernel.name),
             "geometry": None if geometry is None else described(geometry),
             "fixed": kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None,
@@ -299,5 +306,9 @@ def _make(
     return Judge(channel, progress, setup, mode, supervisor)
 
 
+serve = partial(run_member, _make)
+"""As ``run_member``, of a judge."""
+
+
 if __name__ == "__main__":
-    run_member(_make)
+    serve(*map(int, sys.argv[1:]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import faulthandler
 import gc
-import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -222,14 +221,15 @@ MemberFactory = Callable[[Channel, Progress, Setup, Any, Supervisor], Member]
 """Makes the member of a setup and a mode; the channel is for what it asks of the process that started it."""
 
 
-def run_member(make: MemberFactory) -> None:
-    """Serve until the other side closes, as ``python -m MODULE SOCKET_FD PROGRESS_FD PARENT_PID``."""
+def run_member(make: MemberFactory, channel: int, progress: int, parent: int) -> None:
+    """Serve on the descriptor ``channel`` until the other side closes, with the page behind ``progress``; ``parent`` is
+    as for ``die_with_parent``."""
     gc.freeze()
     gc.enable()  # see own_module
-    die_with_parent(int(sys.argv[3]))
+    die_with_parent(parent)
     faulthandler.enable()
     with Supervisor() as supervisor, suppress(Closed):
-        _serve(make, Channel.adopt(int(sys.argv[1])), Progress(int(sys.argv[2])), supervisor)
+        _serve(make, Channel.adopt(channel), Progress(progress), supervisor)
 
 
 def _serve(make: MemberFactory, channel: Channel, progress: Progress, supervisor: Supervisor) -> None:

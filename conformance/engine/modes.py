@@ -116,6 +116,9 @@ class CaseMode(Mode):
     launches_faults: ClassVar[bool] = True
     """Whether cases that upstream stops with an assert are launched, where the device survives them."""
 
+    always_all: ClassVar[bool] = True
+    """Whether cases without a part in the verdict are run unasked; else with ``--all-cases``."""
+
     def parts(self, kernel: Kernel) -> Parts | None:
         """All cases of ``kernel`` where some have no part in the verdict."""
         return None
@@ -143,6 +146,8 @@ class PortMode(CaseMode):
 @dataclass(frozen=True)
 class JudgeGenerated(PortMode):
     """Judge a port by cases that are made from the specs: ``run``, and the pytest items."""
+
+    always_all: ClassVar[bool] = False
 
     def parts(self, kernel: Kernel) -> Parts:
         return generated_parts(kernel, self.tree.declared.changes)

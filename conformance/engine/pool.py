@@ -72,7 +72,7 @@ class _Member:
         self.executor: ExecutorState | None = None
         self._count = 0
         module = TIMER if isinstance(mode, TimeTrees) else JUDGE
-        self._process = Process(supervisor, module, [self.progress.fd], _environment(module))
+        self._process = Process(supervisor, module, [self.progress.fd], _environment(module), module == JUDGE)
         self.channel = self._process.channel
         self.channel.send({**to_map(setup), "mode": to_map(mode)})
 
@@ -141,13 +141,16 @@ class Pool:
         self._mode = mode
         self.printed: list[str] = []
         """What kernels printed."""
+        self._hosts: dict[int, Host] = {}
+        self._shared: dict[int, ExecutorState] = {}
+        chosen = list(setups)
         try:
-            self._members = [_Member(self._supervisor, setup, mode, number) for number, setup in enumerate(setups)]
+            if isinstance(mode, PortMode):
+                self._host(chosen[0]).begin()  # it takes longer than a judge
+            self._members = [_Member(self._supervisor, setup, mode, number) for number, setup in enumerate(chosen)]
         except BaseException:
             self._supervisor.close()
             raise
-        self._hosts: dict[int, Host] = {}
-        self._shared: dict[int, ExecutorState] = {}
 
     def __enter__(self) -> Pool:
         return self
@@ -328,16 +331,19 @@ class Pool:
     def _start(self, member: _Member, alone: bool = False) -> ExecutorState:
         """A new executor: for ``member`` alone, as always where kernels run on the host, or for all judges of its
         device."""
-        device = member.setup.device
-        if device not in self._hosts:
-            self._hosts[device] = Host(self._supervisor, member.setup, self.printed)
-        host = self._hosts[device]
+        device, host = member.setup.device, self._host(member.setup)
         if alone or runtime_kind(member.setup.runtime).on_host:
             member.executor = host.start([member.number])
         else:
             judges = [one.number for one in self._members if one.setup.device == device]
             self._shared[device] = member.executor = host.start(judges)
         return member.executor
+
+    def _host(self, setup: Setup) -> Host:
+        """The process that forks the executors of the device of ``setup``."""
+        if setup.device not in self._hosts:
+            self._hosts[setup.device] = Host(self._supervisor, setup, self.printed)
+        return self._hosts[setup.device]
 
     def _dismiss(self, member: _Member) -> None:
         """Stop the executor of ``member`` if nobody else uses it."""

@@ -28,8 +28,19 @@ from conformance.verdict.kept_answers import computed_by
 MOST_BYTES = 64 << 20
 """Of all kept verdicts; the oldest go first."""
 
-_NO_MATTER = {"device", "threads", "command", "choice", "kernels", "config", "include_dirs", "compile_seconds", "asked"}
-"""Of a ``Setup``: where things are, and what the code object has already."""
+_NO_MATTER = {
+    "device",
+    "threads",
+    "command",
+    "choice",
+    "kernels",
+    "config",
+    "include_dirs",
+    "compile_seconds",
+    "all_cases",
+    "asked",
+}
+"""Of a ``Setup``: where things are, what the code object has already, and which other cases are run besides."""
 
 
 class KeptVerdicts:

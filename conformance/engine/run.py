@@ -28,6 +28,14 @@ ProgressCallback = Callable[[str, int, int], None]
 """Called with what is going on (``compiling``, ``running``), and how many of how many are done."""
 
 
+FoundCallback = Callable[[Compiled | Outcome, str | None], None]
+"""Called with what became of a source or of a kernel, and why the port says that it fails, where it does."""
+
+
+def nothing_found(answer: Compiled | Outcome, reason: str | None) -> None:
+    """The ``FoundCallback`` that does nothing."""
+
+
 def no_progress(what: str, done: int, total: int) -> None:
     """The ``ProgressCallback`` that does nothing."""
 
@@ -119,6 +127,10 @@ class Result:
         problems = (*declared.names.unmatched(missing), *found.problems)
         return Settled(found.reasons, tuple(f"{declared.file}: {problem}" for problem in problems))
 
+    def reason_of(self, outcome: Outcome) -> str | None:
+        """Why the kernel of ``outcome`` fails, where the port declares every one of its failures."""
+        return replace(self, outcomes={outcome.name: outcome}).settled(()).reasons.get(outcome.name)
+
     @property
     def infrastructure(self) -> tuple[str, ...]:
         """What went wrong that cost a verdict and is not a kernel's doing, each once."""
@@ -148,11 +160,13 @@ def run(
     jobs: int = 1,
     on_progress: ProgressCallback = no_progress,
     journal: Journal | None = None,
+    on_found: FoundCallback = nothing_found,
 ) -> Result:
     """Run the cases of ``kernels`` as ``mode`` says, with ``jobs`` judges spread over the setup's devices.
 
-    ``cases`` restricts a kernel to the given case ids; ``journal`` has the outcomes of an earlier run that are kept,
-    and gets each new one. Raises ``EngineError`` when no judge or executor can be set up or a request is refused,
+    ``on_found`` is told what comes of each source, its error in one line, and of each kernel as it comes. ``cases``
+    restricts a kernel to the given case ids; ``journal`` has the outcomes of an earlier run that are kept, and gets
+    each new one. Raises ``EngineError`` when no judge or executor can be set up or a request is refused,
     and, with a journal, ``Interrupted`` in place of a ``KeyboardInterrupt`` or another exception that is not an
     ``Exception``.
     """
@@ -169,6 +183,7 @@ def run(
     try:
         asking = setup.for_kernels(kernels)
         with Pool([asking.for_member(index) for index in range(jobs)], mode) as pool:
+            on_progress("starting", 0, 0)  # a display may have a thread, which the pool must not find
             result.printed = pool.printed
             result.ready = pool.greet()
             if journal is not None:
@@ -183,8 +198,10 @@ def run(
             on_progress("compiling", done, len(sources))
             for answer in _judged(pool, next(iter(mode.trees), None), requests, sources, compiled):
                 if isinstance(answer, Compiled):
+                    on_found(replace(answer, error=compiled.broken.get(answer.source)), None)
                     done += 1
                 else:
+                    on_found(answer, result.reason_of(answer))
                     result.outcomes[answer.name] = answer
                     result.warnings += answer.warnings
                     if journal is not None:

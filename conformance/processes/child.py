@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 
 class InfrastructureError(RuntimeError):
@@ -27,6 +28,18 @@ _DYING = 10.0
 """Seconds that a killed process may take to end; one that waits for a broken disk may take longer, and is left."""
 
 
+class Started(Protocol):
+    """What is needed of a ``subprocess.Popen``."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def returncode(self) -> int | None: ...
+
+    def wait(self, timeout: float) -> int: ...
+
+
 class Child:
     """A started process, the leader of its group; see ``Supervisor.start``.
 
@@ -34,7 +47,7 @@ class Child:
     the end on ``fileno()``, which becomes readable then and is closed by the first ``poll`` or ``wait`` returning it.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], gone: Callable[[Child], None]) -> None:
+    def __init__(self, process: Started, gone: Callable[[Child], None]) -> None:
         self.pid = process.pid
         self._process = process
         self._gone = gone

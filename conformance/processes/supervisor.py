@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,8 @@ from types import TracebackType
 from typing import IO
 
 from conformance.files import cache_folder
-from conformance.processes.child import Child, InfrastructureError
+from conformance.processes.child import Child, InfrastructureError, Started
+from conformance.processes.forked import fork
 
 GUARD = Path(__file__).with_name("guard.py")
 MARK = "CANDLE_PARITY_SUPERVISOR"
@@ -113,10 +114,36 @@ class Supervisor:
                 )
             except OSError as error:
                 raise InfrastructureError(f"{words[0]} cannot be started: {error.strerror}") from error
-            self._tell(f"group {process.pid}\n")
-            child = Child(process, self._gone)
-            self._children[child.pid] = child
-            return child
+            return self._added(process)
+
+    def fork(
+        self,
+        name: str,
+        run: Callable[[], object],
+        keep: Collection[int],
+        output: int,
+        environment: Mapping[str, str],
+    ) -> Child:
+        """A copy of this process, called ``name``, that calls ``run``, with the files ``keep`` and ``output``; see
+        ``conformance.processes.forked``, which says when this may be asked for. ``TMPDIR`` is set to ``scratch``.
+
+        Raises ``InfrastructureError`` when it cannot be started.
+        """
+        with self._lock:
+            if self._closed:
+                raise InfrastructureError("a process cannot be started: the run is ending")
+            chosen = {**environment, "TMPDIR": str(self.scratch), MARK: self._mark}
+            try:
+                return self._added(fork(name, run, keep, output, chosen))
+            except OSError as error:
+                raise InfrastructureError(f"a process cannot be started: {error.strerror}") from error
+
+    def _added(self, process: Started) -> Child:
+        """The child that ``process`` is, of which the guard knows from now on."""
+        self._tell(f"group {process.pid}\n")
+        child = Child(process, self._gone)
+        self._children[child.pid] = child
+        return child
 
     def close(self) -> None:
         """Kill the groups of all children and remove ``scratch``; nothing can be started any more."""
@@ -186,6 +213,7 @@ def _after_fork() -> None:
     for supervisor in _living:
         supervisor._release()
         supervisor._closed = True
+    _shared.clear()  # what the copy runs is its own
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -177,12 +177,22 @@ def _launchers(record: Record, other: Record) -> tuple[KernelResult, ...]:
 
 
 def same_rows(one: Record, other: Record) -> bool:
-    """Whether the records have the same rows, launchers too, apart from how long kernels took."""
-    rows = [
-        [row.model_copy(update={"seconds": None}) for row in (*record.kernels, *record.launchers)]
-        for record in (one, other)
-    ]
-    return rows[0] == rows[1]
+    """Whether the records have the same rows, launchers too, apart from how long kernels took. Where one of them ran
+    the cases without a part in the verdict and the other did not, these are left out too."""
+    rows, others = [(*record.kernels, *record.launchers) for record in (one, other)]
+    return len(rows) == len(others) and all(map(_same_row, rows, others))
+
+
+def _same_row(row: KernelResult, other: KernelResult) -> bool:
+    """Whether both say the same of a kernel, as ``same_rows`` has it."""
+    if bool(row.unasked) != bool(other.unasked):
+        row, other = (_without_robustness(one) for one in (row, other))
+    return row.model_copy(update={"seconds": None}) == other.model_copy(update={"seconds": None})
+
+
+def _without_robustness(row: KernelResult) -> KernelResult:
+    left_out = row.left_out - (row.robustness.left_out if row.robustness else 0)
+    return row.model_copy(update={"robustness": None, "unasked": 0, "left_out": left_out})
 
 
 def same_verdicts(one: Record, other: Record) -> bool:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 
 from conformance.outcome import Outcome
 from conformance.record import KernelResult
-from conformance.text import code, counted, plain, some, visible
+from conformance.text import code, counted, one_line, plain, shortened, some, visible
 
 _NAMED = 5
+_SHORT = 200
+"""Characters of a line that says of a failure what it is."""
 
 _CHOICES: tuple[tuple[str, Callable[[KernelResult], str | None]], ...] = (
     ("known", lambda row: row.known_reason),
@@ -74,6 +76,21 @@ def leak_note(rows: Sequence[KernelResult]) -> str | None:
     count = "1 launcher leaks" if len(found) == 1 else f"{len(found)} launchers leak"
     first = f"{found[0].leak}; {_TO_DO}"
     return f"{count}, which is in no verdict: {names}: {first}"
+
+
+def in_short(outcome: Outcome) -> list[str]:
+    """A kernel that fails, in at most three lines: how many of its cases, and what is wrong in the first, or why there
+    is none. Each line begins with words of ours."""
+    counts = f", {outcome.failed} of {outcome.cases} cases" if outcome.cases else ""
+    lines = [f"candle-parity: {outcome.name}: {outcome.status}{counts}"]
+    if outcome.failures:
+        first = outcome.failures[0]
+        lines.append(f"  {shortened(one_line(f'{first.case}: {first.why}'), _SHORT)}")
+        if first.got and first.expected:
+            lines.append(f"  got {one_line(first.got)}, expected {one_line(first.expected)}")
+    elif outcome.message:
+        lines[0] += f": {shortened(one_line(outcome.message), _SHORT)}"
+    return lines
 
 
 def explain(name: str, result: Outcome | KernelResult, shown: int) -> list[str]:

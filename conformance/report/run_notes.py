@@ -57,6 +57,19 @@ def robustness_note(rows: Sequence[KernelResult], specs: Specs, noun: str = "ker
     return f"{text}; {failed:,}{of} failed, in {counted(kernels, noun)} ({by_reason})"
 
 
+def unasked_note(rows: Sequence[KernelResult]) -> str | None:
+    """One sentence: how many cases without a part in any verdict were not run, and how to run them; ``None`` where all
+    were."""
+    count = sum(row.unasked for row in rows)
+    if not count:
+        return None
+    what = "cases were not run, as they have" if count > 1 else "case was not run, as it has"
+    return (
+        f"{count:,} {what} no part in any verdict: launches that Candle's Rust side never makes, or that its own "
+        "kernels get wrong; --all-cases runs them too"
+    )
+
+
 def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
     """The failures by reason, the most frequent first; a case with two reasons counts under the first."""
     found: dict[str, Reason] = {}
@@ -152,6 +165,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("note", text) for text in _of_passing(rows)),
         ("note", robustness_note(rows, specs)),
         ("note", _of_launchers(record, specs)),
+        ("note", unasked_note((*rows, *record.launchers, *record.libraries))),
         *(("warning", text) for text in _refused(record, rows)),
         ("note", _other_specs(record, specs)),
     ]

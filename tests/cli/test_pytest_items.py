@@ -39,6 +39,18 @@ def test_an_item_per_kernel_and_the_table(tmp_path):
     assert json.loads((tmp_path / "r.json").read_text())["summary"]["pass"] == 24
 
 
+def test_cases_without_a_part_in_the_verdict_are_asked_for(tmp_path):
+    words = ("specs/fill.yaml", "-k", "const_set_u8", "--parity-json", tmp_path / "r.json")
+    found = []
+    for more in ((), ("--parity-all-cases",)):
+        code, out = pytest_says(*words, *more)
+        (row,) = [row for row in json.loads((tmp_path / "r.json").read_text())["kernels"] if row["status"] == "pass"]
+        assert (code, "were not run" in out) == (0, not more)
+        found.append((row["unasked"], row["robustness"]))
+    (left_out, nothing), (none, run) = found
+    assert (nothing, none, run["planned"]) == (None, 0, left_out)
+
+
 def test_spread_over_workers():
     code, out = pytest_says("specs/fill.yaml", "-n", "2")
     assert code == 0

@@ -1,4 +1,5 @@
-"""Launches that Candle's Rust side never makes are tried after the verdict, and have no part in it."""
+"""Launches that Candle's Rust side never makes are tried after the verdict where that is asked for, and have no part in
+it."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ extern "C" __global__ void uneg_f32(const size_t n, const size_t d, const size_t
 )
 def test_a_kernel_that_needs_its_input_is_at_parity(cli, port, without_input, failed):
     folder = port(GUARDED.replace("WITHOUT_INPUT", without_input))
-    said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", folder, "--wave", "64", "--md", folder / "r.md")
+    said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", folder, "--wave", "64", "--md", folder / "r.md",
+               "--all-cases")  # fmt: skip
     kernel = said.kernel("uneg_f32")
     assert (said.code, kernel["status"], kernel["failed"]) == (0, "pass", 0)
     assert kernel["robustness"]["failed"] == failed
@@ -52,6 +54,46 @@ def test_a_case_that_is_asked_for_counts(cli, port):
     said = cli("run", case, "--runtime", "cpu", "--kernels", folder, "--wave", "64")
     assert (said.code, said.kernel("uneg_f32")["status"]) == (1, "crash")
     assert said.kernel("uneg_f32")["robustness"] is None
+
+
+def test_they_are_not_run_unasked_and_everything_else_is_the_same(cli, port):
+    folder = port(GUARDED.replace("WITHOUT_INPUT", "if (!inp) __builtin_trap();"))
+    words = ("run", "uneg_f32", "--runtime", "cpu", "--kernels", folder, "--wave", "64")
+    without = cli(*words, "--md", folder / "r.md")
+    assert (without.code, without.kernel("uneg_f32")["robustness"]) == (0, None)
+    count = without.kernel("uneg_f32")["unasked"]
+    assert f"{count} cases were not run, as they have no part in any verdict" in " ".join(without.out.split())
+    assert "--all-cases" in without.out
+    report = (folder / "r.md").read_text()
+    assert f"{count} cases were not run" in report
+    assert "## Robustness" not in report
+    (folder / "candle-parity.toml").write_text("all_cases = true\n")
+    declared = cli(*words)
+    assert declared.kernel("uneg_f32")["robustness"]["planned"] == count
+    assert (declared.kernel("uneg_f32")["unasked"], "were not run" in declared.out) == (0, False)
+    assert cli(*words, "--no-all-cases").kernel("uneg_f32")["unasked"] == count
+    assert declared.record["summary"] == without.record["summary"]
+
+
+def test_a_record_with_them_and_one_without_are_of_the_same_verdicts(cli, port, tmp_path):
+    folder = port(GUARDED.replace("WITHOUT_INPUT", "if (!inp) __builtin_trap();"))
+    words = ("run", "uneg_f32", "--runtime", "cpu", "--kernels", folder, "--wave", "64")
+    base = tmp_path / "base.json"
+    assert "base.json: written" in cli(*words, "--all-cases", "--baseline", base, "--update-baseline").out
+    said = cli(*words, "--baseline", base, "--update-baseline")
+    assert (said.code, "nothing to write, the verdicts are the same" in said.out) == (0, True)
+    cli(*words, "--json", tmp_path / "new.json")
+    for pair in ((base, tmp_path / "new.json"), (tmp_path / "new.json", base)):
+        assert "1 the same, 0 better (0 of them new), 0 worse" in cli("diff", *pair, "--fail-on-worse").out
+
+
+def test_a_verdict_that_is_kept_serves_both(cli, port):
+    folder = port(GUARDED.replace("WITHOUT_INPUT", ""))
+    words = ("run", "uneg_f32", "--runtime", "cpu", "--kernels", folder, "--wave", "64", "--reuse")
+    assert cli(*words).record["run"]["kept"] is None
+    said = cli(*words, "--all-cases")
+    assert said.record["run"]["kept"] == 1
+    assert said.kernel("uneg_f32")["robustness"]["failed"] == 3
 
 
 def test_a_wrong_answer_to_a_launch_of_candles_is_still_one(cli, port):

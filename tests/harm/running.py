@@ -47,7 +47,11 @@ def command_of(pid: int) -> list[str]:
 
 def _runs(pid: int, what: str) -> bool:
     """Whether a process runs the program ``what`` (``clang`` is also clang++-19) or Python code that names the module
-    ``what``; the names of files, in which test names occur, do not count."""
+    ``what``, or is a copy of the command that is called like the module; the names of files, in which test names occur,
+    do not count."""
+    with suppress(OSError):
+        if Path(f"/proc/{pid}/comm").read_text().strip() == what.rpartition(".")[2]:
+            return True
     program, *words = command_of(pid) or [""]
     names = [word for word in words if not word.startswith(("/", "--"))]
     return Path(program).name.startswith(what) or any(what in name for name in names)

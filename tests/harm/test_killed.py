@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.harm.healthy import Check, words
-from tests.harm.running import Place, Run, command_of, read_record, suppress_lookup, wait_until
+from tests.harm.running import Place, Run, read_record, suppress_lookup, wait_until
 from tests.harm.trees import ROOT
 
 pytestmark = pytest.mark.nightly("whole runs, of which each process is killed in turn")
@@ -218,8 +218,7 @@ def test_the_processes_have_the_names_that_these_tests_look_for(tree: Path, plac
 
     def look() -> bool:
         for pid in place.processes():
-            command = " ".join(command_of(pid))
-            seen.update(word for word in (EXECUTOR, JUDGE, COMPILER) if word in command)
+            seen.update(word for word in (EXECUTOR, JUDGE, COMPILER) if pid in place.processes(word))
         return len(seen) == 3 or run.process.poll() is not None
 
     wait_until(look)

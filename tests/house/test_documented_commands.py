@@ -37,6 +37,7 @@ ELSEWHERE = {
     "--compiler hipcc": "needs a ROCm; tests/rocm_runtime",
     "--module mmvq": "compiles no launcher of the small port; tests/launchers",
     "--write": "edits the specs; tests/growing",
+    "--watch": "goes on until Ctrl-C; tests/cli/test_watch.py",
     "ports ports.toml": "judges for minutes; tests/cli/test_ports.py",
     "records/*": "has a pattern for a shell; tests/report/test_board.py",
 }

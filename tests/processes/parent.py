@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -28,6 +29,10 @@ def main(kind: str) -> None:
     program = STUBBORN.replace("LEAVES", str(kind == "leaves"))
     if kind == "nothing":
         print(0, 0, supervisor.scratch, flush=True)
+    elif kind == "forked":
+        text = STUBBORN.replace("LEAVES", "False")
+        child = supervisor.fork("copy", lambda: exec(text), (), sys.stdout.fileno(), os.environ)
+        print(child.pid, supervisor.scratch, flush=True)
     else:
         child = supervisor.start([sys.executable, "-c", program], stdout=sys.stdout.fileno())
         print(child.pid, supervisor.scratch, flush=True)

@@ -54,10 +54,11 @@ def python(supervisor: Supervisor, program: str, **settings: int) -> Child:
 
 
 @pytest.mark.slow("starts and kills processes")
-@pytest.mark.parametrize("kind", ["stays", "leaves", "nothing"])
+@pytest.mark.parametrize("kind", ["stays", "leaves", "forked", "nothing"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSEGV])
 def test_children_grandchildren_and_scratch_end_with_the_parent(kind: str, number: int, tmp_path: Path) -> None:
-    """The child ignores SIGTERM; with ``leaves`` the grandchild has left the child's group and session."""
+    """The child ignores SIGTERM; with ``leaves`` the grandchild has left the child's group and session, with
+    ``forked`` the child is a copy of the parent."""
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     words = [sys.executable, str(PARENT), kind]
     with subprocess.Popen(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.outcome import STATUSES, Failure, Status
+from conformance.outcome import STATUSES, Failure, Robustness, Status
 from conformance.record import KernelResult
 from conformance.record.compare import RANK, Change, Comparison, compare, same_verdicts
 from tests.record.made import record, row
@@ -131,6 +131,15 @@ def test_distances_of_kernels_that_pass_in_both() -> None:
         record(row("a", "pass", max_ulp=3.0), row("b", "fail", max_ulp=2.0), row("c", "pass", max_ulp=2.0)),
     )
     assert [(one.kernel, one.before, one.after) for one in found.distances] == [("a", 1.0, 3.0)]
+
+
+def test_cases_that_one_run_left_out_make_no_difference() -> None:
+    without, ran = row("k", "pass", unasked=3), row("k", "pass", robustness=Robustness(3, 2, 1, left_out=1), left_out=1)
+    assert same_verdicts(record(without), record(ran))
+    assert same_verdicts(record(ran), record(without))
+    assert not same_verdicts(record(row("k", "fail", unasked=3)), record(ran))
+    assert not same_verdicts(record(ran), record(ran.model_copy(update={"robustness": Robustness(3, 2, 2)})))
+    assert not same_verdicts(record(without), record(row("k", "pass", unasked=3, left_out=1)))
 
 
 def test_times_alone_make_no_difference() -> None:

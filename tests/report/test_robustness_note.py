@@ -6,7 +6,7 @@ import pytest
 
 from conformance.outcome import Failure, Robustness
 from conformance.record import KernelResult
-from conformance.report.run_notes import reasons, robustness_lines, robustness_note
+from conformance.report.run_notes import reasons, robustness_lines, robustness_note, unasked_note
 from conformance.spec.load import load_specs
 
 SPECS = load_specs()
@@ -40,6 +40,14 @@ FAILURE = Failure("uneg_f32(shape=[3],inp=null)", "fault")
 )
 def test_the_note_tells_what_was_run(robustness: Robustness, said: str) -> None:
     assert said in (robustness_note([row(robustness)], SPECS) or "")
+
+
+def test_what_nobody_asked_for_is_counted() -> None:
+    left = [row(Robustness(1, 1, 0)).model_copy(update={"unasked": count}) for count in (0, 1)]
+    assert unasked_note(left[:1]) is None
+    assert (unasked_note(left) or "").startswith("1 case was not run, as it has no part in any verdict: ")
+    assert (unasked_note([*left, *left]) or "").startswith("2 cases were not run, as they have no part in any verdict")
+    assert "--all-cases" in (unasked_note(left) or "")
 
 
 def test_one_case_of_one_kernel() -> None:

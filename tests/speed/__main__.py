@@ -1,165 +1,149 @@
-"""Times the command's start, the whole matrix warm and cold, one launch, the replay of recorded traces and the
-interpreter of AMD machine code, and prints what was measured next to the figures of before.json."""
+"""Times the command's start, a verdict after an edit, the whole matrix warm and cold, the replay of recorded traces,
+one launch, and the interpreter of AMD machine code. With --against what another commit takes is measured in turn with
+it, on the same machine with the same interpreter and packages: figures of another hour say little."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
-import resource
-import subprocess
 import sys
-import tempfile
-import threading
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from edits import CannotEdit
 from interpreting import interpreted
 from launching import launch_microseconds
 from tabulate import tabulate
+from trees import ROOT, Timed, Tree, commit_of, fastest, worktree
 
-ROOT = Path(__file__).resolve().parents[2]
-BEFORE = Path(__file__).with_name("before.json")
+from conformance.cli.ending import signals_raised
+from conformance.toolchains.amd import lacking
+from conformance.toolchains.host import NoCompiler, find_toolchain
 
+TARGET = "gfx942"
+CORES = len(os.sched_getaffinity(0))
+START = (["--help"], ["list"])
+ONE = ["run", "uexp_f32"]
 
-@dataclass(frozen=True)
-class Timed:
-    """One command: wall seconds, CPU seconds of all its processes, the largest memory of them together in MiB (shared
-    pages counted once), and its record."""
-
-    seconds: float
-    cpu: float
-    peak_mib: float
-    record: dict[str, Any]
-
-    def __str__(self) -> str:
-        return f"{self.seconds:.1f} s, {self.cpu:.0f} s of CPU"
-
-
-def timed(words: Sequence[str], environment: dict[str, str] | None = None) -> Timed:
-    """Run ``candle-parity WORDS --json`` and watch it; raises ``RuntimeError`` with its words when it cannot run."""
-    with tempfile.TemporaryDirectory() as folder:
-        record = Path(folder) / "record.json"
-        command = [sys.executable, "-m", "conformance.cli.main", *words, "--json", str(record)]
-        started, used = time.perf_counter(), _cpu()
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **(environment or {})}
-        )
-        peak = [0.0]
-        watch = threading.Thread(target=_watch, args=(process, peak))
-        watch.start()
-        _, errors = process.communicate()
-        seconds = time.perf_counter() - started
-        watch.join()
-        if not record.exists():
-            raise RuntimeError(f"{' '.join(words)}: {errors.decode(errors='replace').strip()}")
-        return Timed(seconds, _cpu() - used, peak[0], json.loads(record.read_text()))
-
-
-def _cpu() -> float:
-    """CPU seconds of the processes that have ended."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return ended.ru_utime + ended.ru_stime
-
-
-def started(words: Sequence[str]) -> str:
-    """What the fastest of three runs of a command took."""
-    times = []
-    for _ in range(3):
-        began, used = time.perf_counter(), _cpu()
-        subprocess.run([sys.executable, "-m", "conformance.cli.main", *words], check=True, capture_output=True)
-        times.append((time.perf_counter() - began, _cpu() - used))
-    return "{:.2f} s, {:.2f} s of CPU".format(*min(times))
-
-
-def _watch(process: subprocess.Popen[bytes], peak: list[float]) -> None:
-    while process.poll() is None:
-        peak[0] = max(peak[0], sum(_proportional(pid) for pid in _tree(process.pid)))
-        time.sleep(0.2)
-
-
-def _tree(pid: int) -> list[int]:
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return []
-    return [pid, *(found for child in children for found in _tree(int(child)))]
-
-
-def _proportional(pid: int) -> float:
-    """MiB of a process, of pages that several have its part."""
-    try:
-        rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return sum(int(row.split()[1]) for row in rows if row.startswith("Pss:")) / 2**10
+Row = tuple[str, list[str]]
+"""What was measured, and how much by each tree."""
 
 
 def machine() -> str:
-    """The processor and how many cores this process may use."""
+    """The processor, how many cores this process may use, the interpreter and the compiler of the host."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-    return f"{model}, {len(os.sched_getaffinity(0))} cores, Python {platform.python_version()}"
+    try:
+        compiler = find_toolchain(links_standard_library=False).identity
+    except NoCompiler as error:
+        compiler = str(error)
+    return f"{model}, {CORES} cores, Python {platform.python_version()}, {compiler.splitlines()[0]}"
+
+
+def of_start(trees: Sequence[Tree], rounds: int) -> Iterator[Row]:
+    """Commands that judge nothing, and one kernel without an edit and after one."""
+    for words in START:
+        yield f"candle-parity {' '.join(words)}", _shown(fastest(trees, rounds, words))
+    isa = [*ONE, "--runtime", "isa", "--arch", TARGET]
+    for what, words in (("", ONE), *(() if lacking() else ((f" as code of {TARGET}", isa),))):
+        for tree in trees:
+            tree.timed(*words)  # compiles
+        yield f"run uexp_f32{what}, without an edit", _shown(fastest(trees, rounds, words))
+        yield f"run uexp_f32{what}, unary.hip edited", _shown(fastest(trees, rounds, words, edit=True))
+
+
+def of_matrix(trees: Sequence[Tree], rounds: int, cold: bool) -> Iterator[Row]:
+    """Every kernel, by as many judges as there are cores and by one."""
+    for tree in trees:
+        tree.timed("run", "-q")  # compiles, and keeps the answers of the reference
+    for jobs in sorted({1, CORES}):
+        runs = fastest(trees, rounds if jobs == CORES else 1, ["run", "-j", jobs])
+        yield f"whole matrix, warm, -j {jobs}", _shown(runs)
+    peaks = [tree.timed("run", watched=True) for tree in trees]
+    yield "  memory (PSS)", [f"{one.peak_mib:,.0f} MiB" for one in peaks]
+    yield "  kernels, cases in the verdict", [_size(one) for one in peaks]
+    for tree in trees:
+        tree.timed("run", "--reuse")
+    yield "whole matrix, nothing changed, --reuse", _shown(fastest(trees, 1, ["run", "--reuse"]))
+    if cold:
+        for words in (["run"], ["run", "fill_*", "copy2d_*", "const_set_*"]):
+            what = "whole matrix" if words == ["run"] else "fill.hip alone"
+            yield f"{what}, cold: runtime and kernels compiled", [str(_cold(tree, words)) for tree in trees]
+
+
+def _cold(tree: Tree, words: Sequence[str]) -> Timed:
+    with TemporaryDirectory() as cache:
+        return tree.timed(*words, cache=Path(cache))
+
+
+def _shown(times: Sequence[Timed]) -> list[str]:
+    return [str(one) for one in times]
+
+
+def _size(run: Timed) -> str:
+    assert run.record is not None
+    return f"{run.record['run']['selected']:,}, {run.record['summary']['cases']:,}"
+
+
+def of_traces(trees: Sequence[Tree], traces: Path) -> Iterator[Row]:
+    """What was recorded on a GPU, judged again."""
+    for subject in ("reference", "kernels"):
+        yield f"replay --subject {subject}", _shown(fastest(trees, 1, ["replay", traces, "--subject", subject]))
+
+
+def of_this_tree() -> Iterator[Row]:
+    """What is measured inside a process, of this tree alone."""
+    for name, microseconds, note in launch_microseconds():
+        yield f"{name}{f' ({note})' if note else ''}", [f"{microseconds:.1f} us"]
+    for name, rate in interpreted(TARGET):
+        yield f"isa runtime, {name}: instructions of waves, one core", [f"{rate:.0f} M/s"]
+
+
+def slowest(tree: Tree) -> str:
+    """The kernels that take longest."""
+    run = tree.timed("run", "-j", 1)
+    assert run.record is not None
+    rows: list[dict[str, Any]] = sorted(run.record["kernels"], key=lambda kernel: -(kernel.get("seconds") or 0))[:10]
+    return tabulate([(row["name"], row["cases"], f"{row['seconds']:.2f}") for row in rows], ("kernel", "cases", "s"))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python tests/speed", description=__doc__)
-    parser.add_argument("--traces", type=Path, help="recorded traces (default: reference/traces)")
-    parser.add_argument("--skip-cold", action="store_true", help="leave out the run with an empty cache")
-    parser.add_argument("--keep", metavar="COMMIT", help="write the figures to before.json, as those of a release")
+    parser.add_argument("--against", metavar="REV", help="a commit or tag: measure it too, in turn with this tree")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of N runs the fastest counts (default: 3)")
+    parser.add_argument("--only", choices=("start", "matrix", "traces", "inside"), help="measure this part alone")
+    parser.add_argument("--traces", type=Path, default=ROOT / "reference" / "traces", help="recorded traces")
+    parser.add_argument("--skip-cold", action="store_true", help="leave out the runs with an empty cache")
     arguments = parser.parse_args()
-    traces = arguments.traces or ROOT / "reference" / "traces"
 
-    print(machine())
-    rows: list[tuple[str, str, str]] = []
-    timed(["run", "*_f32"])  # builds the runtime and every module
-    for words in (["--help"], ["list"], ["run", "uexp_f32"]):
-        rows.append((f"candle-parity {' '.join(words)}", started(words), ""))
-    slowest: list[dict[str, Any]] = []
-    for jobs in sorted({1, len(os.sched_getaffinity(0))}):
-        run = timed(["run", "-j", str(jobs)])
-        cases = run.record["summary"]["cases"]
-        rows.append((f"whole matrix, warm, {jobs} judges", str(run), f"{cases:,} cases"))
-        rows.append((f"  memory (PSS), {jobs} judges", f"{run.peak_mib:,.0f} MiB", ""))
-        slowest = sorted(run.record["kernels"], key=lambda kernel: -(kernel.get("seconds") or 0))[:10]
-    timed(["run", "--reuse"])
-    rows.append(("whole matrix, nothing changed, --reuse", str(timed(["run", "--reuse"])), ""))
-    if not arguments.skip_cold:
-        with tempfile.TemporaryDirectory() as cache:
-            cold = timed(["run"], {"CANDLE_PARITY_CACHE": cache})
-        rows.append(("whole matrix, cold: runtime and kernels compiled", str(cold), ""))
-        with tempfile.TemporaryDirectory() as cache:
-            small = timed(["run", "fill_*", "copy2d_*", "const_set_*"], {"CANDLE_PARITY_CACHE": cache})
-        rows.append(("fill.hip alone, cold", str(small), ""))
-    if traces.is_dir():
-        for subject in ("reference", "kernels"):
-            replay = timed(["replay", str(traces), "--subject", subject])
-            rows.append((f"replay --subject {subject}", str(replay), f"{replay.record['summary']['cases']:,} cases"))
-    for name, microseconds, note in launch_microseconds():
-        rows.append((name, f"{microseconds:.1f} us", note))
-    for name, rate in interpreted("gfx942"):
-        rows.append((f"isa runtime, {name}", f"{rate:.0f} M/s", "instructions of gfx942's waves, on one core"))
-    before = json.loads(BEFORE.read_text())
-    table = [(what, value, before["figures"].get(what, ""), note) for what, value, note in rows]
-    print(tabulate(table, headers=("what", "measured", f"at {before['commit']}", ""), tablefmt="simple"))
-    print(f"\nbefore: {before['machine']}")
-    if arguments.keep:
-        figures = {what: value for what, value, _ in rows}
-        kept = {"commit": arguments.keep, "machine": machine(), "figures": figures}
-        BEFORE.write_text(json.dumps(kept, indent=1) + "\n")
-    print("\nslowest kernels (all cases, one judge's seconds)")
-    print(
-        tabulate(
-            [(k["name"], k["cases"], f"{k['seconds']:.2f}") for k in slowest if k.get("seconds")],
-            ("kernel", "cases", "s"),
-        )
-    )
+    with ExitStack() as stack:
+        stack.enter_context(signals_raised())  # SIGTERM removes what was made too
+        trees = [stack.enter_context(Tree.at(f"this tree ({commit_of(ROOT)})", ROOT))]
+        if arguments.against:
+            other = stack.enter_context(worktree(arguments.against))
+            name = f"{arguments.against} ({commit_of(other)})"
+            trees.append(stack.enter_context(Tree.at(name, other)))
+        parts: dict[str, Callable[[], Iterator[Row]]] = {
+            "start": lambda: of_start(trees, arguments.rounds),
+            "matrix": lambda: of_matrix(trees, arguments.rounds, not arguments.skip_cold),
+            "traces": lambda: of_traces(trees, arguments.traces) if arguments.traces.is_dir() else iter(()),
+            "inside": of_this_tree,
+        }
+        chosen = [arguments.only] if arguments.only else list(parts)
+        print(machine())
+        rows = [row for part in chosen for row in parts[part]()]
+        print(tabulate([(what, *values) for what, values in rows], ("what", *(tree.name for tree in trees))))
+        if "matrix" in chosen:
+            print(f"\nslowest kernels of this tree (all cases, one judge's seconds)\n{slowest(trees[0])}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (CannotEdit, RuntimeError) as error:
+        sys.exit(f"tests/speed: {error}")

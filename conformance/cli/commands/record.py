@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conformance.cli.progress import progress
+from conformance.cli.progress import display
 from conformance.cli.selection import check_cases, counted, select, without_undefined
 from conformance.cli.setup import config_from, jobs_for, print_notes, setup_from, tree_from
 from conformance.cli.usage import UsageError
@@ -62,8 +62,8 @@ def command(arguments: argparse.Namespace) -> int:
     with _folder(arguments.out) as out, tempfile.TemporaryDirectory(prefix=".parts-", dir=out) as folder:
         parts = Path(folder).resolve()
         one_order, mode = replace(setup, orders=("forward",)), RecordAnswers(tree, parts)
-        with progress() as on_progress:
-            result = run(one_order, mode, kernels, cases, jobs, on_progress)
+        with display() as shown:
+            result = run(one_order, mode, kernels, cases, jobs, shown.progress)
         about = assemble(specs, result, arguments.patterns).run.model_dump(mode="json", include=_PROVENANCE)
         recorded = _pack(kernels, parts, out, about | {"seed_salt": settings.salt})
     return _finish(kernels, result, recorded, out)

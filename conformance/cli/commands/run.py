@@ -14,6 +14,10 @@ from conformance.spec.load import load_specs
 
 
 def command(arguments: argparse.Namespace) -> int:
+    if arguments.watch and not arguments.watched:
+        from conformance.cli.watch import watch
+
+        return watch(arguments)
     specs = load_specs(arguments.specs)
     kernels, cases = select(specs, arguments.patterns, arguments.module, launchers=True)
     check_cases(specs, cases)

@@ -6,6 +6,7 @@ process, for the clock of a launch must not stop at a process's border.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -147,4 +148,4 @@ class Timer:
 
 
 if __name__ == "__main__":
-    run_member(Timer)
+    run_member(Timer, *map(int, sys.argv[1:]))
