@@ -30,7 +30,7 @@ from conformance.engine.messages import Ready, RunCases, Setup, from_map
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Result
-from conformance.files import source_tree
+from conformance.files import SHIPPED, in_own_checkout, kernels_folder, source_tree
 from conformance.outcome import Outcome
 from conformance.port.config import OPTIONS_FILE, Config, config_in
 from conformance.port.definitions.source_text import SourceError
@@ -38,7 +38,9 @@ from conformance.port.sources import find_sources
 from conformance.pytest_nodes import KEY, MARKER, STATE, Declaration, KernelItem, Module, SpecFile, names_one, worker
 from conformance.record import FileError, Record, write_record
 from conformance.record.assemble import assemble, shown
+from conformance.record.commits import commit_of
 from conformance.report import render_terminal
+from conformance.report.runs import judged_tree
 from conformance.runtimes import runtime_kind
 from conformance.settings import NO_GATE, PREFIX, Gate, Settings
 from conformance.spec import SpecError
@@ -139,11 +141,12 @@ class Parity:
                 find_sources(port.settings.kernels)
             except SourceError as error:
                 raise pytest.UsageError(f"--parity-kernels: {error}") from None
-        if port.kernels is None and not port.own:
+        if port.kernels is None and not (port.own and in_own_checkout()):
             where = port.settings.config or f"{OPTIONS_FILE} in the working directory"
-            raise pytest.UsageError(
-                f"--parity-...: no port is named that could be judged; give --parity-kernels PATH, or add kernels = "
-                f'"PATH" to {where}'
+            pytest.exit(
+                f"candle-parity: no port is named that could be judged; give --parity-kernels PATH, or add kernels = "
+                f'"PATH" to {where}; --parity-kernels {SHIPPED} stands for the kernels that come with candle-parity',
+                BAD_INPUT,
             )
 
     def _register_markers(self) -> None:
@@ -230,7 +233,9 @@ class Parity:
         if not self._port.wanted:
             return None
         declared = "--parity-kernels" if self._port.declared is None else shown(self._port.declared.file)
-        return f"candle-parity: kernels of {shown(self._port.kernels or Path())} ({declared})"
+        tree = self._port.kernels or kernels_folder()
+        of = judged_tree(shown(tree), len(find_sources(tree)), commit_of(tree))
+        return f"candle-parity judges {one_line(of)}, named by {one_line(declared)}"
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         if self._port.declared is not None and self._port.wanted and file_path == self._port.declared.file:

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from conformance.cli.ending import screen
 from conformance.cli.gate import FAILURES, Gating, conclude
 from conformance.cli.progress import progress
-from conformance.cli.setup import jobs_for
+from conformance.cli.setup import jobs_for, print_tree
 from conformance.cli.shards import shards_of
 from conformance.engine.journal import Journal
 from conformance.engine.messages import Setup, to_map
@@ -64,6 +64,8 @@ def judged(
     def recorded(result: Result) -> Record:
         return assemble(specs, result, arguments.patterns, recordings, None if shard is None else str(shard), others)
 
+    if mode.trees and not arguments.quiet:  # then the verdict's line says it
+        print_tree(mode.trees[0], "judges")
     with resumable(arguments, recorded, journal), progress(arguments.quiet) as on_progress:
         result = run(setup, mode, mine, cases, jobs, on_progress, journal)
     return finish(arguments, specs, recorded(result), result, gating)

@@ -51,6 +51,8 @@ class RunInfo(Row):
     """Lanes of a wave (warp)."""
     kernels: str | None = None
     """The path that was given."""
+    files: Count | None = None
+    """How many kernel files, sources and code objects, are at ``kernels``."""
     started: str
     """ISO 8601 in UTC."""
     seconds: Annotated[float, Field(ge=0)]

@@ -14,7 +14,7 @@ from conformance.record.model import BUILD
 from conformance.report.causes import Finding, find_causes
 from conformance.report.causes.compile_errors import compile_error_of
 from conformance.report.run_notes import remarks
-from conformance.report.runs import Records, executed, given_specs, labels, listed, rerun
+from conformance.report.runs import Records, executed, given_specs, labels, listed, rerun, what_was_judged
 from conformance.report.tally import launcher_results, of_module, results, tally
 from conformance.spec.load import Specs
 from conformance.text import one_line, some, visible
@@ -56,6 +56,7 @@ def _facts(record: Record, rows: list[KernelResult], specs: Specs) -> dict[str, 
     """The properties of every suite; those of specs, sandbox and remarks where there is something to say."""
     run = record.run
     facts = {"runtime": run.runtime, "device": run.device, "executed": executed(run)}
+    facts["judged"] = what_was_judged(run)
     facts["specs"] = given_specs(run, specs).strip()
     facts["specs_digest"] = run.specs_digest or ""
     facts["sandbox"] = run.sandbox or ""
@@ -134,12 +135,19 @@ _LONGEST = 500
 
 def render_annotations(records: Records, specs: Specs) -> str:
     """A line per cause and place in the port, ``::error file=port/unary.hip,line=8,title=...::...``, at most ``MOST``
-    and then how many there are more. Files are named from the folder that the run was started in."""
+    and then how many there are more; before them a notice of what each run judged. Files are named from the folder that
+    the run was started in."""
     found = listed(records)
     names = [f" ({name})" if len(found) > 1 else "" for name in labels(found)]
     lines = [line for name, record in zip(names, found, strict=True) for line in _of(record, specs, name)]
-    more = [_command("notice", {"title": "candle-parity"}, f"{len(lines) - MOST} more are in the report")]
-    return "".join(f"{line}\n" for line in [*lines[:MOST], *(more if len(lines) > MOST else [])])
+    more = [_notice(f"{len(lines) - MOST} more are in the report")]
+    judged = [what_was_judged(record.run) for record in found]
+    said = [_notice(f"judged{name}: {one_line(of)}") for name, of in zip(names, judged, strict=True) if of]
+    return "".join(f"{line}\n" for line in [*said, *lines[:MOST], *(more if len(lines) > MOST else [])])
+
+
+def _notice(text: str) -> str:
+    return _command("notice", {"title": "candle-parity"}, text)
 
 
 def _of(record: Record, specs: Specs, name: str) -> Iterator[str]:

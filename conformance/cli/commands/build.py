@@ -14,7 +14,7 @@ from tabulate import tabulate
 
 from conformance.cli.compile import Job, compile_tree, first_error, missing_header
 from conformance.cli.progress import progress
-from conformance.cli.setup import config_from, tree_from
+from conformance.cli.setup import config_from, print_tree, tree_from
 from conformance.port.amd_cache import Compiled
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
@@ -41,6 +41,7 @@ def command(arguments: argparse.Namespace) -> int:
     if not sources:
         raise SourceError(f"kernels path {path} holds code objects only; build needs .hip or .cu files")
     toolchain = find_toolchain(targets)
+    print_tree(tree, "compiles")
     started, clock = datetime.now(UTC), monotonic()
     done: list[Job] = []
     with progress() as on_progress:

@@ -15,7 +15,7 @@ from typing import Any
 
 from conformance.cli.progress import progress
 from conformance.cli.selection import check_cases, counted, select, without_undefined
-from conformance.cli.setup import config_from, jobs_for, print_notes, setup_from, tree_from
+from conformance.cli.setup import config_from, jobs_for, print_notes, print_tree, setup_from, tree_from
 from conformance.cli.usage import UsageError
 from conformance.engine.compiler import NOT_HERE
 from conformance.engine.modes import RecordAnswers
@@ -58,6 +58,7 @@ def command(arguments: argparse.Namespace) -> int:
     if runtime_kind(setup.runtime).chooses_orders:
         setup = replace(setup, command=f"{setup.command} --order forward")
     print_notes(settings, setup)
+    print_tree(tree, "records the answers of")
     jobs = jobs_for(arguments.jobs, setup, len(kernels))
     with _folder(arguments.out) as out, tempfile.TemporaryDirectory(prefix=".parts-", dir=out) as folder:
         parts = Path(folder).resolve()
