@@ -13,6 +13,7 @@ where there are several.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from typing import Any
 import pytest
 
 from conformance.cli.gate import BAD_INPUT, FAILURES, MET, Decision, Gating, Judged, Part, decide, gating_from
+from conformance.cli.outputs import check_outputs
 from conformance.cli.selection import without_undefined
 from conformance.cli.setup import checked, config_from, setup_from, tree_from
 from conformance.cli.usage import UsageError
@@ -42,7 +44,7 @@ from conformance.record.commits import commit_of
 from conformance.report import render_terminal
 from conformance.report.runs import judged_tree
 from conformance.runtimes import runtime_kind
-from conformance.settings import NO_GATE, PREFIX, Gate, Settings
+from conformance.settings import NO_GATE, OPTIONS, PREFIX, Gate, Settings
 from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
@@ -120,6 +122,7 @@ class Parity:
         self._port = _port_of(config)
         self._gating = self._gates()
         self._check_kernels()
+        self._check_outputs()
         self._collected: int | None = None
         """Kernels before some were deselected; of pytest-xdist's workers, those of one that has ended."""
         self._stranger = False
@@ -148,6 +151,14 @@ class Parity:
                 f'"PATH" to {where}; --parity-kernels {SHIPPED} stands for the kernels that come with candle-parity',
                 BAD_INPUT,
             )
+
+    def _check_outputs(self) -> None:
+        given = {row.name: getattr(self._config.option, f"{PREFIX}{row.name}") for row in OPTIONS if row.pytest}
+        absent = {row.name: None for row in OPTIONS if not row.pytest}
+        try:
+            check_outputs(Namespace(**absent, **given, command="run"), "--parity-")
+        except UsageError as error:
+            pytest.exit(f"candle-parity: {error}", BAD_INPUT)
 
     def _register_markers(self) -> None:
         lines = [f"{MARKER}: kernels that candle-parity judges"]

@@ -18,7 +18,8 @@ from typing import Any
 
 from conformance.cli.ending import ended
 from conformance.cli.new_options import new_parser
-from conformance.cli.usage import CommandParser, check_outputs, complete, kernel_names, module_names
+from conformance.cli.outputs import check_outputs
+from conformance.cli.usage import CommandParser, complete, kernel_names, module_names
 from conformance.files import checkout, kernels_path, version
 from conformance.option import STDOUT, json_file, workers
 from conformance.settings import OPTIONS

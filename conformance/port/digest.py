@@ -22,7 +22,7 @@ def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
     A file that cannot be read counts as such: the kernels in it report the consequence.
     """
     root = path.resolve()
-    files = [root] if root.is_file() else sorted(_below(root))
+    files = _files(root)
     digest = hashlib.sha256()
     for file in files:
         if file.is_file():
@@ -31,15 +31,29 @@ def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
                 f"{file.relative_to(root.parent if root.is_file() else root).as_posix()}\0{content}\0".encode()
             )
     if options != NO_OPTIONS:
-        starts = [*options.forced, *(file for file in files if file.suffix in SOURCE_SUFFIXES)]
         known = set(files)
-        outside = [file for file in _reached(starts, options.include_dirs) if file not in known]
+        outside = [file for file in _reached(_starts(files, options), options.include_dirs) if file not in known]
         # By content alone: a record must not depend on where a shim lies.
         headers = sorted(map(_content, outside))
         extra = [f"-U{name}" for name in options.undefines] + ([] if options.std is None else [options.std])
         extra += [*options.flags, *(str(header) for header in options.forced if not header.is_absolute())]
         digest.update("\0".join([options.dialect, *options.defines, *extra, *headers]).encode())
     return digest.hexdigest()[:16]
+
+
+def files_of(path: Path, options: BuildOptions = NO_OPTIONS) -> set[Path]:
+    """The files that a run of the kernels at ``path`` reads: sources, headers and code objects there, and what sources
+    reach through ``options``; paths may be links."""
+    files = _files(path.resolve())
+    return {*files, *_reached(_starts(files, options), options.include_dirs)}
+
+
+def _files(root: Path) -> list[Path]:
+    return [root] if root.is_file() else sorted(_below(root))
+
+
+def _starts(files: Sequence[Path], options: BuildOptions) -> list[Path]:
+    return [*options.forced, *(file for file in files if file.suffix in SOURCE_SUFFIXES)]
 
 
 def _below(root: Path) -> Iterator[Path]:

@@ -27,7 +27,7 @@ from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line, visible
 from conformance.toolchains.amd import CompileFailure, Toolchain, find_toolchain
 from conformance.toolchains.targets import Target, targets_of
-from conformance.writing import write_bytes
+from conformance.writing import refuse_links, write_inside
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -85,12 +85,14 @@ def _placed(
     files_of = _names(sources)
     found = []
     for job in jobs:
-        output = out / job.target.name / files_of[job.source]
+        name = PurePosixPath(job.target.name) / files_of[job.source]
+        output = out / name
+        refuse_links(out, name)
         if isinstance(job.result, CompileFailure):
             # An object of older sources must not be taken for this one's.
             output.unlink(missing_ok=True)
             continue
-        write_bytes(output, job.result.code)
+        write_inside(out, name, job.result.code)
         files = read_objects(output, job.source.label)
         found += [(job, object_under_candles_names(file, names)) for file in files]
     return found
