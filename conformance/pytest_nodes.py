@@ -18,6 +18,7 @@ from conformance.report.kernels import explain
 from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
+from conformance.text import one_line
 
 MARKER = "candle_parity"
 KEY = "candle_parity"
@@ -98,12 +99,12 @@ class KernelItem(pytest.Item):
         self.judged = {"outcome": to_map(outcome), "ready": to_map(parity.ready), "worker": worker()}
         called = self.kernel.is_launcher
         if outcome.status == "known_failure" or (outcome.status == "missing" and (parity.gated or self._besides())):
-            pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
+            pytest.skip(one_line(f"{outcome.status}: {outcome.message or 'no source defines it'}"))
         if called and outcome.status == "not_run" and not (outcome.message or "").startswith(INFRASTRUCTURE):
-            pytest.skip(f"not run: {outcome.message}")
+            pytest.skip(one_line(f"not run: {outcome.message}"))
         known = parity.known_reason(outcome)
         if known is not None:
-            pytest.skip(f"{outcome.status}, known: {known}")
+            pytest.skip(one_line(f"{outcome.status}, known: {known}"))
         if outcome.status != "pass":
             raise NotAtParity(outcome)
 
@@ -116,7 +117,7 @@ class KernelItem(pytest.Item):
         if isinstance(excinfo.value, NotAtParity):
             return "\n".join(explain(excinfo.value.outcome.name, excinfo.value.outcome, shown=5))
         if isinstance(excinfo.value, EngineError | SourceError | UsageError):
-            return str(excinfo.value)
+            return one_line(str(excinfo.value))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:

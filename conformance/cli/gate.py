@@ -282,7 +282,10 @@ def gating_from(
     if not whole:
         shares = ["fail_under", "fail_under_launchers"]
         if config and any(getattr(given, name) is None and getattr(file, name) is not None for name in shares):
-            print(f"candle-parity: fail_under of {config.file} is for runs of every kernel; not asked", file=sys.stderr)
+            print(
+                f"candle-parity: fail_under of {one_line(str(config.file))} is for runs of every kernel; not asked",
+                file=sys.stderr,
+            )
         ignored += shares
     missing = [row.name for row in Gate.rows() if getattr(given, row.name) is None and row.name not in ignored]
     asked = replace(given, **{name: getattr(file, name) for name in missing})
@@ -342,9 +345,9 @@ def conclude(
             judged = replace(judged, undecided=f"{against.name} stays as it is: {why}")
             decision = decide(judged, gating.asked, against)
         elif why is not None:
-            print(f"candle-parity: {against.name} stays as it is: {why}", file=sys.stderr)
+            print(f"candle-parity: {one_line(f'{against.name} stays as it is: {why}')}", file=sys.stderr)
     for line in decision.lines:
-        print(line)
+        print(one_line(line))
     for sentence in decision.why:
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     return decision.code
@@ -364,13 +367,13 @@ def _update(gating: Gating, against: Against, record: Record) -> str | None:
     if refused is not None:
         return refused
     if gating.standing is not None and same_verdicts(gating.standing, record):
-        print(f"baseline {against.name}: nothing to write, the verdicts are the same")
+        print(f"baseline {one_line(against.name)}: nothing to write, the verdicts are the same")
         return None
     try:
         write_record(record, gating.asked.baseline)
     except FileError as error:
         return str(error)
-    print(f"baseline {against.name}: written")
+    print(f"baseline {one_line(against.name)}: written")
     return None
 
 

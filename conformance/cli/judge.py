@@ -22,6 +22,7 @@ from conformance.engine.modes import CaseMode, Mode, PortMode
 from conformance.engine.run import Interrupted, Result, run
 from conformance.files import cache_folder, digest_of, harness_digest
 from conformance.option import Shard
+from conformance.outcome import Outcome
 from conformance.port.digest import tree_digest
 from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
@@ -32,7 +33,7 @@ from conformance.report.terminal import verdict_line
 from conformance.runtimes.hip.errors import first_error
 from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs
-from conformance.text import one_line, visible
+from conformance.text import one_line, quoted
 from conformance.writing import FileError
 
 _EXPLAINED = 10
@@ -127,7 +128,7 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     else:
         print(render_terminal(record, specs, screen()))
         _print_failures(record, result, specs, every=arguments.verbose)
-        _print_logs(result)
+        print_logs(result.outcomes, result.compile_logs)
         _print_warnings(result)
     names = set(result.outcomes) | set(result.selected)
     code = conclude(
@@ -152,15 +153,15 @@ def _attempt(write: Callable[[], object]) -> list[str]:
     return []
 
 
-def _print_logs(result: Result) -> None:
+def print_logs(outcomes: Mapping[str, Outcome], logs: Mapping[str, str]) -> None:
     """What did not compile: the log where a selected kernel is lost by it, one line for any other file."""
-    lost = {outcome.source for outcome in result.outcomes.values() if outcome.status == "compile_error"}
-    for label, log in result.compile_logs.items():
+    lost = {outcome.source for outcome in outcomes.values() if outcome.status == "compile_error"}
+    for label, log in logs.items():
         if label in lost:
-            print(f"\n{one_line(label)} does not compile:\n{visible(_head(log))}", file=sys.stderr)
+            print(f"\ncandle-parity: {one_line(label)} does not compile:\n{quoted(_head(log))}", file=sys.stderr)
         else:
             warning = f"{label} does not compile, but holds no kernel on trial: {first_error(log)}"
-            print(one_line(warning), file=sys.stderr)
+            print(f"candle-parity: {one_line(warning)}", file=sys.stderr)
 
 
 def _print_warnings(result: Result) -> None:

@@ -235,7 +235,7 @@ def print_notes(settings: Settings, setup: Setup) -> None:
             "data centre GPUs would"
         )
     for line in lines:
-        print(f"candle-parity: {line}", file=sys.stderr)
+        print(f"candle-parity: {one_line(line)}", file=sys.stderr)
 
 
 def _choice(name: str) -> Choice:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from conformance.outcome import Outcome
 from conformance.record import KernelResult
-from conformance.text import code, counted, plain, some, visible
+from conformance.text import code, continued, counted, plain, some
 
 _NAMED = 5
 
@@ -93,4 +93,4 @@ def explain(name: str, result: Outcome | KernelResult, shown: int) -> list[str]:
             lines.append(f"    got {failure.got}, expected {failure.expected}")
         if failure.reproduce:
             lines.append(f"    {failure.reproduce}")
-    return list(map(visible, lines))
+    return list(map(continued, lines))

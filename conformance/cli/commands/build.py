@@ -24,7 +24,7 @@ from conformance.record import write_record
 from conformance.record.assemble import build_record
 from conformance.settings import Settings
 from conformance.spec.load import Specs, load_specs
-from conformance.text import one_line, visible
+from conformance.text import one_line, quoted, visible
 from conformance.toolchains.amd import CompileFailure, Toolchain, find_toolchain
 from conformance.toolchains.targets import Target, targets_of
 from conformance.writing import refuse_links, write_inside
@@ -168,17 +168,16 @@ def _print(
         if isinstance(job.result, CompileFailure):
             absent = missing_header(job, toolchain)
             verb = "does not compile" if absent is None else "cannot be compiled here"
-            print(f"{one_line(job.source.label)} {verb} for {job.target.name}:", file=sys.stderr)
-            print(f"  {visible(absent or first_error(job.result, job.source.root))}", file=sys.stderr)
+            print(f"candle-parity: {one_line(job.source.label)} {verb} for {job.target.name}:", file=sys.stderr)
+            print(quoted(absent or first_error(job.result, job.source.root), "  "), file=sys.stderr)
             continue
         for name, broken in job.result.broken.items():
-            line = f"{broken.place}: {called.shown(name)} does not compile for {job.target.name}:\n  {broken.why}"
-            print(visible(line), file=sys.stderr)
+            line = f"{broken.place}: {called.shown(name)} does not compile for {job.target.name}:"
+            print(f"candle-parity: {one_line(line)}\n{quoted(broken.why, '  ')}", file=sys.stderr)
     for finding in findings:
         mark = "warning: " if finding.is_warning else ""
         where = f"{finding.place} [{finding.target}]: {finding.kernel}" if finding.target else str(finding.place)
-        line = f"{mark}{where} {finding.message}"
-        print(visible(line), file=sys.stderr)
+        print(f"candle-parity: {one_line(f'{mark}{where} {finding.message}')}", file=sys.stderr)
     for target in targets:
         names = {name for job, file in objects if job.target == target for name in file.code.kernels}
         known = len(names & specs.kernels.keys())

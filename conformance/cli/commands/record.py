@@ -29,7 +29,7 @@ from conformance.runtimes.hip.device import first_error
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
-from conformance.text import visible
+from conformance.text import one_line
 
 _PROVENANCE = {
     *("runtime", "device", "arch", "wave", "host", "hip_python", "started", "upstream_commit"),
@@ -118,9 +118,9 @@ def _finish(kernels: Sequence[Kernel], result: Result, recorded: int, out: Path)
     answered = {outcome.name for outcome in outcomes if outcome.cases > outcome.failed}
     whose = " and ".join(counted([kernel for kernel in kernels if kernel.name in answered])) or "0 kernels"
     for label, log in result.compile_logs.items():
-        print(f"{label} does not compile: {first_error(log)}", file=sys.stderr)
+        print(f"candle-parity: {one_line(f'{label} does not compile: {first_error(log)}')}", file=sys.stderr)
     for outcome in bad:
-        print("not recorded: " + "\n".join(map(visible, explain(outcome.name, outcome, shown=1))))
+        print("not recorded: " + "\n".join(explain(outcome.name, outcome, shown=1)))
     if missing:
         print(f"defined in no source, {len(missing)} in all: {', '.join(missing[:3])}{' ...' * (len(missing) > 3)}")
     if left_out:
