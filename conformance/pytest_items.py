@@ -14,7 +14,7 @@ where there are several.
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,7 +23,19 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.gate import BAD_INPUT, FAILURES, MET, Decision, Gating, Judged, Part, decide, gating_from
+from conformance.cli.gate import (
+    BAD_INPUT,
+    FAILURES,
+    MET,
+    NOT_MET,
+    Decision,
+    Gating,
+    Judged,
+    Part,
+    asked_by,
+    decide,
+    gating_from,
+)
 from conformance.cli.outputs import check_outputs
 from conformance.cli.selection import without_undefined
 from conformance.cli.setup import checked, config_from, setup_from, tree_from
@@ -49,6 +61,12 @@ from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.text import one_line
+
+_XFAIL = "wasxfail"
+"""pytest's attribute of the report of a test that is expected to fail: the reason."""
+
+_VERDICT = "candle-parity::verdict"
+"""What is reported as failed where a gate is not met and no kernel has failed."""
 
 _NO_RUN = (EngineError, SourceError, SpecError, UsageError)
 _ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -112,6 +130,17 @@ def _port_of(config: pytest.Config) -> _Port:
     return _Port(settings, file, own, asked, bool(bare), walked)
 
 
+class _BeforeOthers:
+    """Has the verdict reported before other plugins write what was reported."""
+
+    def __init__(self, parity: Parity) -> None:
+        self._parity = parity
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self._parity.decide(session)
+
+
 class Parity:
     """The engine worker of this pytest process, and on the controller the outcomes of all of them."""
 
@@ -134,8 +163,11 @@ class Parity:
         self.other_failures = False
         """Whether a test that is not a kernel's has failed, which overrides any gate."""
         self._ended = True
+        self._deciding = False
+        self._allowed_failures: dict[str, pytest.TestReport] = {}
         self.started = datetime.now(UTC)
         self._register_markers()
+        config.pluginmanager.register(_BeforeOthers(self), "candle-parity-verdict")
 
     def _check_kernels(self) -> None:
         port = self._port
@@ -178,10 +210,16 @@ class Parity:
         except (UsageError, FileError) as error:
             raise pytest.UsageError(str(error)) from None
 
-    @property
-    def gated(self) -> bool:
-        """Whether a gate decides the exit code, so that a kernel that is not there is not a failure of its item."""
-        return replace(self._gating.asked, strict=None) != NO_GATE
+    @cached_property
+    def allowed(self) -> Callable[[str], str] | None:
+        """Where a gate decides the exit code, by a kernel's name why its failure is none for now: it is one in the
+        baseline, or the gate has the last word. ``None`` where each failure is one."""
+        asked = self._gating.asked
+        if asked.strict or replace(asked, strict=None) == NO_GATE:
+            return None
+        standing = self._gating.standing
+        known = {} if standing is None else {row.name for row in (*standing.kernels, *standing.launchers) if row.failed}
+        return lambda name: "fails in the baseline too" if name in known else "the gate decides at the end"
 
     @cached_property
     def specs(self) -> Specs:
@@ -293,6 +331,9 @@ class Parity:
         report = yield
         if isinstance(item, KernelItem) and call.when == "call" and item.judged is not None:
             setattr(report, KEY, item.judged)
+            if report.failed and self.allowed is not None:
+                report.outcome = "skipped"
+                setattr(report, _XFAIL, self.allowed(item.name))
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -300,10 +341,14 @@ class Parity:
 
         An item that could not report one, as when its worker died, has no verdict.
         """
+        if self._deciding:
+            return
         reported = getattr(report, KEY, None)
         path, _, name = report.nodeid.rpartition("::")
         if report.when == "call" and isinstance(reported, dict):
             self._take(dict(reported))
+            if hasattr(report, _XFAIL):
+                self._allowed_failures[name] = report
         elif report.failed and self._is_kernel(path, name) and name not in self.outcomes:
             self.outcomes[name] = Outcome.infrastructure(name, "its test process died or could not be set up")
         elif report.failed:
@@ -359,6 +404,36 @@ class Parity:
             asked = replace(asked, fail_under=given.fail_under, fail_under_launchers=given.fail_under_launchers)
         return decide(judged, asked, self._gating.against(record))
 
+    def decide(self, session: pytest.Session) -> None:
+        """Report as failed what the gate does not allow in the end, or the verdict itself where that is no kernel's
+        failure: the summary and JUnit files of pytest have a failure where the exit code is 1, and none where it is 0.
+        """
+        ended = session.exitstatus in _ENDED and not hasattr(session.config, "workerinput")
+        if not (ended and self.outcomes) or session.config.option.collectonly:
+            return
+        try:
+            decision = self.decision()
+        except _NO_RUN:  # every item has said why
+            return
+        if decision.code != NOT_MET:
+            return
+        against = self._gating.against(self.record())
+        expected = asked_by(decision, self.record().kernels, self._gating.asked, against).expected
+        below = [report for name, report in self._allowed_failures.items() if name not in expected]
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        shown: list[Any] = reporter.stats.get("xfailed", []) if reporter is not None else []
+        self._deciding = True
+        for report in below:
+            if report in shown:
+                shown.remove(report)
+            delattr(report, _XFAIL)
+            report.outcome = "failed"
+            session.config.hook.pytest_runtest_logreport(report=report)
+        if not below and not session.testsfailed:
+            why = one_line("; ".join([*decision.lines, *decision.why]))
+            verdict = pytest.TestReport(_VERDICT, ("candle-parity", None, "verdict"), {}, "failed", why, "call")
+            session.config.hook.pytest_runtest_logreport(report=verdict)
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """The exit code: the gate's where there is one, which a failed test of another kind overrides.
@@ -406,10 +481,10 @@ class Parity:
             return
         terminalreporter.section("parity")
         terminalreporter.write_line(render_terminal(record, self.specs))
-        lines = [*decision.lines, *map(one_line, decision.why), *filter(None, [self.crowded()])]
+        lines = [*map(one_line, (*decision.lines, *decision.why)), *filter(None, [self.crowded()])]
         failed = sum(outcome.status in {*FAILURES} - {"missing"} for outcome in self.outcomes.values())
         if failed and decision.code == MET and self._ended and not self.other_failures:
-            lines.append(f"{failed} failed, and the gate is met: exit code 0; with --parity-strict a failure is 1")
+            lines.append(f"the gate is met with {failed} that fail (xfailed); with --parity-strict a failure is 1")
         for line in lines:
             terminalreporter.write_line(line)
         if self._config.getoption("--parity-json") is not None:

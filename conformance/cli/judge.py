@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from conformance.cli.ending import screen
-from conformance.cli.gate import FAILURES, Gating, conclude
+from conformance.cli.gate import FAILURES, Gating, asked_of, conclude
 from conformance.cli.progress import progress
 from conformance.cli.setup import jobs_for, print_tree
 from conformance.cli.shards import shards_of
@@ -28,6 +28,7 @@ from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
 from conformance.report import render_html, render_junit, render_markdown, render_summary, render_terminal, write_text
 from conformance.report.causes import find_causes
+from conformance.report.ci import NOT_ASKED, Asked
 from conformance.report.kernels import explain
 from conformance.report.terminal import verdict_line
 from conformance.runtimes.hip.errors import first_error
@@ -122,7 +123,11 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     A file that cannot be written costs neither the other files nor the table.
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
-    unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing))
+    names = set(result.outcomes) | set(result.selected)
+    rows = [row for row in (*record.kernels, *record.launchers, *record.libraries) if row.name in names]
+    problems = result.settled(specs.kernels, specs.launchers).problems
+    asked = asked_of(gating, record, rows, specs, problems) if arguments.junit else NOT_ASKED
+    unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing, asked))
     if arguments.quiet:
         print(verdict_line(record, specs, screen()))
     else:
@@ -130,15 +135,8 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
         _print_failures(record, result, specs, every=arguments.verbose)
         print_logs(result.outcomes, result.compile_logs)
         _print_warnings(result)
-    names = set(result.outcomes) | set(result.selected)
-    code = conclude(
-        gating,
-        record,
-        [row for row in (*record.kernels, *record.launchers, *record.libraries) if row.name in names],
-        specs,
-        result.settled(specs.kernels, specs.launchers).problems,
-        "a file could not be written" if unwritten else None,
-    )
+    undecided = "a file could not be written" if unwritten else None
+    code = conclude(gating, record, rows, specs, problems, undecided)
     for sentence in unwritten:
         print(f"candle-parity: {sentence}", file=sys.stderr)
     return code
@@ -193,11 +191,15 @@ def _print_failures(record: Record, result: Result, specs: Specs, every: bool = 
 
 
 def write_reports(
-    arguments: argparse.Namespace, records: Sequence[Record], specs: Specs, baseline: Record | None = None
+    arguments: argparse.Namespace,
+    records: Sequence[Record],
+    specs: Specs,
+    baseline: Record | None = None,
+    asked: Asked = NOT_ASKED,
 ) -> bool:
     """Render ``records`` into each file that the command line names; whether there was one.
 
-    The HTML and the summary say what changed since ``baseline``.
+    The HTML and the summary say what changed since ``baseline``; JUnit what the gates make of failures.
 
     Raises ``FileError`` for those that cannot be written, after the others.
     """
@@ -205,7 +207,7 @@ def write_reports(
         (arguments.md, render_markdown),
         (arguments.html, partial(render_html, baseline=baseline, source_url=getattr(arguments, "source_url", None))),
         (arguments.summary, partial(render_summary, baseline=baseline)),
-        (arguments.junit, render_junit),
+        (arguments.junit, partial(render_junit, asked=asked)),
     )
     wanted = [(path, render(records, specs)) for path, render in renderers if path is not None]
     unwritten = [sentence for item in wanted for sentence in _attempt(partial(write_text, *item))]
