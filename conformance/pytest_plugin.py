@@ -40,8 +40,7 @@ def _declared(config: pytest.Config) -> bool:
     folders = (config.invocation_params.dir, config.rootpath)
     if not any(_names_us(folder) for folder in folders):
         return False
-    from conformance.cli.setup import check_misnamed
-    from conformance.port.config import config_in
+    from conformance.port.config import config_in, unread
     from conformance.port.sources import SourceError
 
     try:
@@ -49,7 +48,8 @@ def _declared(config: pytest.Config) -> bool:
     except SourceError as error:
         raise pytest.UsageError(str(error)) from None
     try:
-        check_misnamed(config_here, dict.fromkeys(folder.resolve() for folder in folders))
+        for text in unread(config_here, dict.fromkeys(folder.resolve() for folder in folders)):
+            config.issue_config_time_warning(pytest.PytestConfigWarning(f"candle-parity: {text}"), 2)
     except SourceError as error:
         pytest.exit(f"candle-parity: {error}", 2)
     return config_here is not None and config_here.settings.kernels is not None

@@ -16,13 +16,12 @@ from conformance.files import SHIPPED, in_own_checkout, kernels_folder
 from conformance.port.compiling.target import NoHipcc, require_hipcc
 from conformance.port.config import (
     OPTIONS_FILE,
-    PYPROJECT,
     Config,
     config_beside,
     config_file_in,
     folders_of,
-    misnamed_in,
     read_config,
+    unread,
 )
 from conformance.port.declared.declared import declared_in
 from conformance.port.options import is_cuda, options_for
@@ -53,25 +52,19 @@ def config_from(settings: Settings) -> Config | None:
     """
     if settings.kernels is not None:
         config = config_beside(settings.kernels) if settings.config is None else read_config(settings.config)
-        check_misnamed(config, folders_of(settings.kernels))
+        _say_unread(config, folders_of(settings.kernels))
         return config
     file = settings.config or config_file_in(Path())
     config = None if file is None else checked(read_config(file), file)
-    check_misnamed(config, [Path()])
+    _say_unread(config, [Path()])
     if config is not None and (config.settings.kernels is not None or settings.config is not None):
         return config
     return config_beside(kernels_folder()) if in_own_checkout() else config
 
 
-def check_misnamed(config: Config | None, folders: Iterable[Path]) -> None:
-    """Raises ``SourceError`` where a file in ``folders`` looks like the declaration and is none, and there is no other:
-    what its authors declare would be left out of the verdict. Where ``config`` is the declaration, a warning says so.
-    """
-    for file in misnamed_in(folders):
-        text = f"{file} is not read: a port is declared in a file called {OPTIONS_FILE}, or in {PYPROJECT}"
-        if config is None:
-            raise SourceError(f"{text}; rename it, or remove it")
-        print(f"candle-parity: warning: {one_line(text)}; {config.file.name} is read", file=sys.stderr)
+def _say_unread(config: Config | None, folders: Iterable[Path]) -> None:
+    for text in unread(config, folders):
+        print(f"candle-parity: warning: {one_line(text)}", file=sys.stderr)
 
 
 def checked(config: Config, file: Path | None = None) -> Config:

@@ -114,6 +114,20 @@ def misnamed_in(folders: Iterable[Path]) -> list[Path]:
     return found
 
 
+def unread(config: Config | None, folders: Iterable[Path]) -> list[str]:
+    """A sentence for each file in ``folders`` that looks like the declaration and is none, next to ``config``.
+
+    Raises ``SourceError`` where there is no other: what its authors declare would be left out of the verdict.
+    """
+    found = [
+        f"{file} is not read: a port is declared in a file called {OPTIONS_FILE}, or in {PYPROJECT}"
+        for file in misnamed_in(folders)
+    ]
+    if found and config is None:
+        raise SourceError(f"{found[0]}; rename it, or remove it")
+    return [f"{text}; {config.file.name} is read" for text in found if config is not None]
+
+
 def folders_of(kernels: Path) -> list[Path]:
     """Where the tree at ``kernels`` may be declared: in the folder (the file's folder, for a single file), or next to
     it."""
