@@ -12,6 +12,7 @@
 #SBATCH --output=candle-parity-%A_%a.log
 set -euo pipefail
 out=${PARITY_OUT:-.parity}
+mkdir -p "$out"
 
 if [ "${1:-}" = join ]; then
   config=()

@@ -23,6 +23,9 @@ CACHE = "CANDLE_PARITY_CACHE"
 KERNELS = "kernels"
 """The port that ships with the harness, in a record that was made at the root of a checkout."""
 
+SHIPPED = "shipped"
+"""The word by which ``--kernels`` asks for that port, in a checkout and in an installation."""
+
 SHIPPED_KERNELS = "the shipped kernels"
 SHIPPED_TRACES = "the shipped traces"
 """What records call the data of an installation, whose folders mean nothing to a reader."""
@@ -70,6 +73,22 @@ def traces_folder() -> Path:
     extra = find_spec("candle_parity_traces") if installed() else None
     places = [] if extra is None else list(extra.submodule_search_locations or ())
     return Path(places[0]) if places else REFERENCE / "traces"
+
+
+def kernels_path(word: str) -> Path:
+    """The path that a word of the command line names: ``shipped`` is our own port; ``./shipped`` is a folder."""
+    return kernels_folder() if word == SHIPPED else Path(word)
+
+
+def kernels_word(path: Path) -> str:
+    """The word of the command line that names ``path``."""
+    return SHIPPED if path == kernels_folder() else str(path)
+
+
+def in_own_checkout() -> bool:
+    """Whether the working directory lies in the source tree that this package is part of."""
+    root = source_tree()
+    return root is not None and Path.cwd().resolve().is_relative_to(root)
 
 
 def shipped_name(path: Path) -> str | None:

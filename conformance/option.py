@@ -91,13 +91,14 @@ class Option:
     takes none). ``in_file`` says that ``candle-parity.toml`` has a key of its name; ``compiles`` that it decides which
     sources are compiled and how, in which file and command line both have a say. A ``repeated`` option stands in the
     command that reproduces a failure. Verdicts depend on a ``recorded`` one, for which the record has no field of its
-    own: it stands among its ``run.options``.
+    own: it stands among its ``run.options``. ``write`` makes a word of a value.
     """
 
     flags: tuple[str, ...]
     help: str
     commands: tuple[str, ...]
     read: Callable[[str], Any] = str
+    write: Callable[[Any], str] = str
     metavar: str | None = None
     choices: tuple[Any, ...] = ()
     in_file: bool = False
@@ -133,7 +134,7 @@ class Option:
             return []
         if self.read is bool:
             return [self.long]
-        flag, values = self.flags[0], map(str, value if self.many else [value])
+        flag, values = self.flags[0], map(self.write, value if self.many else [value])
         return [word for one in values for word in ([f"{flag}={one}"] if one.startswith("-") else [flag, one])]
 
 

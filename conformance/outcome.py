@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 from pydantic.dataclasses import dataclass
 
 from conformance.spec.kernel import Kernel
@@ -31,15 +31,17 @@ def _finite(value: object) -> object:
 
 Ulp = Annotated[float | None, BeforeValidator(_finite)]
 Count = Annotated[int, Field(ge=0)]
+Texts = Annotated[tuple[str, ...], FailFast()]
+"""Reading ends with the first error of a list: a stranger's file may have one in every row."""
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="ignore"))
 class Evidence:
     """How what a kernel answered to one case is related to what was expected."""
 
-    elements: tuple[str, ...] = ()
+    elements: Texts = ()
     """The kinds of the wrong elements (``conformance.verdict.wrong_elements``)."""
-    answers: tuple[str, ...] = ()
+    answers: Texts = ()
     """What holds for all wrong elements together (``conformance.verdict.wrong_buffers``)."""
     fault: str | None = None
     """The kind of fault that ended the launch (``conformance.verdict.evidence``)."""
@@ -53,7 +55,7 @@ class Observation:
     """The failing cases with the same evidence, as an id has them between its brackets."""
 
     evidence: Evidence
-    cases: tuple[str, ...]
+    cases: Texts
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="ignore", allow_inf_nan=False))
@@ -85,7 +87,7 @@ class Robustness:
     cases: int
     """Cases that were run."""
     failed: int
-    failures: tuple[Failure, ...] = ()
+    failures: Annotated[tuple[Failure, ...], FailFast()] = ()
     """Failed cases; those beyond the first 20 are only counted."""
     message: str | None = None
     """Why cases were not run."""
@@ -133,7 +135,7 @@ class KernelResult(Row):
     """Where the port defines it, ``FILE:LINE``, or the file alone where the line is not known."""
     upstream: str
     """Where Candle defines it, ``FILE:LINE``."""
-    failures: tuple[Failure, ...] = ()
+    failures: Annotated[tuple[Failure, ...], FailFast()] = ()
     """Failed cases in full; those beyond the first 20 are in ``observations`` only."""
     message: str | None = None
     """What a status without cases is about, such as the compiler's error."""
@@ -165,9 +167,9 @@ class KernelResult(Row):
     """What is wrong upstream, where the port declares that it is right there; the right result was expected."""
     geometry: str | None = None
     """What of the launches is the port's own and not Candle's."""
-    observations: tuple[Observation, ...] = ()
+    observations: Annotated[tuple[Observation, ...], FailFast()] = ()
     """Of a kernel that failed, every failing case with its evidence."""
-    passed: tuple[str, ...] = ()
+    passed: Texts = ()
     """Of a kernel that failed, every other case that was judged."""
     max_ulp_bound: Ulp = None
     """What was allowed of the element with ``max_ulp`` (null: it is wrong, or nothing was off)."""
@@ -226,7 +228,7 @@ class Outcome(KernelResult):
     """It is that of an earlier run (``conformance.engine.reuse``)."""
     poisoned: bool = False
     """A fault took the device's context with it, so that the executor must be replaced."""
-    warnings: tuple[str, ...] = ()
+    warnings: Texts = ()
     """What went wrong without costing the verdict."""
 
     @classmethod

@@ -13,7 +13,8 @@ where there are several.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from argparse import Namespace
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -22,7 +23,20 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.gate import BAD_INPUT, FAILURES, MET, Decision, Gating, Judged, Part, decide, gating_from
+from conformance.cli.gate import (
+    BAD_INPUT,
+    FAILURES,
+    MET,
+    NOT_MET,
+    Decision,
+    Gating,
+    Judged,
+    Part,
+    asked_by,
+    decide,
+    gating_from,
+)
+from conformance.cli.outputs import check_outputs
 from conformance.cli.selection import without_undefined
 from conformance.cli.setup import checked, config_from, setup_from, tree_from
 from conformance.cli.usage import UsageError
@@ -30,7 +44,7 @@ from conformance.engine.messages import Ready, RunCases, Setup, from_map
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Result
-from conformance.files import source_tree
+from conformance.files import SHIPPED, in_own_checkout, kernels_folder, source_tree
 from conformance.outcome import Outcome
 from conformance.port.config import OPTIONS_FILE, Config, config_in
 from conformance.port.definitions.source_text import SourceError
@@ -38,13 +52,21 @@ from conformance.port.sources import find_sources
 from conformance.pytest_nodes import KEY, MARKER, STATE, Declaration, KernelItem, Module, SpecFile, names_one, worker
 from conformance.record import FileError, Record, write_record
 from conformance.record.assemble import assemble, shown
+from conformance.record.commits import commit_of
 from conformance.report import render_terminal
+from conformance.report.runs import judged_tree
 from conformance.runtimes import runtime_kind
-from conformance.settings import NO_GATE, PREFIX, Gate, Settings
+from conformance.settings import NO_GATE, OPTIONS, PREFIX, Gate, Settings
 from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.text import one_line
+
+_XFAIL = "wasxfail"
+"""pytest's attribute of the report of a test that is expected to fail: the reason."""
+
+_VERDICT = "candle-parity::verdict"
+"""What is reported as failed where a gate is not met and no kernel has failed."""
 
 _NO_RUN = (EngineError, SourceError, SpecError, UsageError)
 _ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -108,6 +130,17 @@ def _port_of(config: pytest.Config) -> _Port:
     return _Port(settings, file, own, asked, bool(bare), walked)
 
 
+class _BeforeOthers:
+    """Has the verdict reported before other plugins write what was reported."""
+
+    def __init__(self, parity: Parity) -> None:
+        self._parity = parity
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self._parity.decide(session)
+
+
 class Parity:
     """The engine worker of this pytest process, and on the controller the outcomes of all of them."""
 
@@ -118,6 +151,7 @@ class Parity:
         self._port = _port_of(config)
         self._gating = self._gates()
         self._check_kernels()
+        self._check_outputs()
         self._collected: int | None = None
         """Kernels before some were deselected; of pytest-xdist's workers, those of one that has ended."""
         self._stranger = False
@@ -130,8 +164,11 @@ class Parity:
         self.other_failures = False
         """Whether a test that is not a kernel's has failed, which overrides any gate."""
         self._ended = True
+        self._deciding = False
+        self._allowed_failures: dict[str, pytest.TestReport] = {}
         self.started = datetime.now(UTC)
         self._register_markers()
+        config.pluginmanager.register(_BeforeOthers(self), "candle-parity-verdict")
 
     def _check_kernels(self) -> None:
         port = self._port
@@ -140,12 +177,21 @@ class Parity:
                 find_sources(port.settings.kernels)
             except SourceError as error:
                 raise pytest.UsageError(f"--parity-kernels: {error}") from None
-        if port.kernels is None and not port.own:
+        if port.kernels is None and not (port.own and in_own_checkout()):
             where = port.settings.config or f"{OPTIONS_FILE} in the working directory"
-            raise pytest.UsageError(
-                f"--parity-...: no port is named that could be judged; give --parity-kernels PATH, or add kernels = "
-                f'"PATH" to {where}'
+            pytest.exit(
+                f"candle-parity: no port is named that could be judged; give --parity-kernels PATH, or add kernels = "
+                f'"PATH" to {where}; --parity-kernels {SHIPPED} stands for the kernels that come with candle-parity',
+                BAD_INPUT,
             )
+
+    def _check_outputs(self) -> None:
+        given = {row.name: getattr(self._config.option, f"{PREFIX}{row.name}") for row in OPTIONS if row.pytest}
+        absent = {row.name: None for row in OPTIONS if not row.pytest}
+        try:
+            check_outputs(Namespace(**absent, **given, command="run"), "--parity-")
+        except UsageError as error:
+            pytest.exit(f"candle-parity: {error}", BAD_INPUT)
 
     def _register_markers(self) -> None:
         lines = [f"{MARKER}: kernels that candle-parity judges"]
@@ -165,10 +211,16 @@ class Parity:
         except (UsageError, FileError) as error:
             raise pytest.UsageError(str(error)) from None
 
-    @property
-    def gated(self) -> bool:
-        """Whether a gate decides the exit code, so that a kernel that is not there is not a failure of its item."""
-        return replace(self._gating.asked, strict=None) != NO_GATE
+    @cached_property
+    def allowed(self) -> Callable[[str], str] | None:
+        """Where a gate decides the exit code, by a kernel's name why its failure is none for now: it is one in the
+        baseline, or the gate has the last word. ``None`` where each failure is one."""
+        asked = self._gating.asked
+        if asked.strict or replace(asked, strict=None) == NO_GATE:
+            return None
+        standing = self._gating.standing
+        known = {} if standing is None else {row.name for row in (*standing.kernels, *standing.launchers) if row.failed}
+        return lambda name: "fails in the baseline too" if name in known else "the gate decides at the end"
 
     @cached_property
     def specs(self) -> Specs:
@@ -231,7 +283,9 @@ class Parity:
         if not self._port.wanted:
             return None
         declared = "--parity-kernels" if self._port.declared is None else shown(self._port.declared.file)
-        return f"candle-parity: kernels of {shown(self._port.kernels or Path())} ({declared})"
+        tree = self._port.kernels or kernels_folder()
+        of = judged_tree(shown(tree), len(find_sources(tree)), commit_of(tree))
+        return f"candle-parity judges {one_line(of)}, named by {one_line(declared)}"
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         if self._port.declared is not None and self._port.wanted and file_path == self._port.declared.file:
@@ -281,6 +335,9 @@ class Parity:
         report = yield
         if isinstance(item, KernelItem) and call.when == "call" and item.judged is not None:
             setattr(report, KEY, item.judged)
+            if report.failed and self.allowed is not None:
+                report.outcome = "skipped"
+                setattr(report, _XFAIL, self.allowed(item.name))
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -288,10 +345,14 @@ class Parity:
 
         An item that could not report one, as when its worker died, has no verdict.
         """
+        if self._deciding:
+            return
         reported = getattr(report, KEY, None)
         path, _, name = report.nodeid.rpartition("::")
         if report.when == "call" and isinstance(reported, dict):
             self._take(dict(reported))
+            if hasattr(report, _XFAIL):
+                self._allowed_failures[name] = report
         elif report.failed and self._is_kernel(path, name) and name not in self.outcomes:
             self.outcomes[name] = Outcome.infrastructure(name, "its test process died or could not be set up")
         elif report.failed:
@@ -347,6 +408,36 @@ class Parity:
             asked = replace(asked, fail_under=given.fail_under, fail_under_launchers=given.fail_under_launchers)
         return decide(judged, asked, self._gating.against(record))
 
+    def decide(self, session: pytest.Session) -> None:
+        """Report as failed what the gate does not allow in the end, or the verdict itself where that is no kernel's
+        failure: the summary and JUnit files of pytest have a failure where the exit code is 1, and none where it is 0.
+        """
+        ended = session.exitstatus in _ENDED and not hasattr(session.config, "workerinput")
+        if not (ended and self.outcomes) or session.config.option.collectonly:
+            return
+        try:
+            decision = self.decision()
+        except _NO_RUN:  # every item has said why
+            return
+        if decision.code != NOT_MET:
+            return
+        against = self._gating.against(self.record())
+        expected = asked_by(decision, self.record().kernels, self._gating.asked, against).expected
+        below = [report for name, report in self._allowed_failures.items() if name not in expected]
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        shown: list[Any] = reporter.stats.get("xfailed", []) if reporter is not None else []
+        self._deciding = True
+        for report in below:
+            if report in shown:
+                shown.remove(report)
+            delattr(report, _XFAIL)
+            report.outcome = "failed"
+            session.config.hook.pytest_runtest_logreport(report=report)
+        if not below and not session.testsfailed:
+            why = one_line("; ".join([*decision.lines, *decision.why]))
+            verdict = pytest.TestReport(_VERDICT, ("candle-parity", None, "verdict"), {}, "failed", why, "call")
+            session.config.hook.pytest_runtest_logreport(report=verdict)
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """The exit code: the gate's where there is one, which a failed test of another kind overrides.
@@ -394,10 +485,10 @@ class Parity:
             return
         terminalreporter.section("parity")
         terminalreporter.write_line(render_terminal(record, self.specs))
-        lines = [*decision.lines, *map(one_line, decision.why), *filter(None, [self.crowded()])]
+        lines = [*map(one_line, (*decision.lines, *decision.why)), *filter(None, [self.crowded()])]
         failed = sum(outcome.status in {*FAILURES} - {"missing"} for outcome in self.outcomes.values())
         if failed and decision.code == MET and self._ended and not self.other_failures:
-            lines.append(f"{failed} failed, and the gate is met: exit code 0; with --parity-strict a failure is 1")
+            lines.append(f"the gate is met with {failed} that fail (xfailed); with --parity-strict a failure is 1")
         for line in lines:
             terminalreporter.write_line(line)
         if self._config.getoption("--parity-json") is not None:

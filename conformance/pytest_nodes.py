@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from conformance.report.kernels import explain
 from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
+from conformance.text import one_line
 
 MARKER = "candle_parity"
 KEY = "candle_parity"
@@ -30,7 +31,7 @@ class Judge(Protocol):
     @property
     def specs(self) -> Specs: ...
     @property
-    def gated(self) -> bool: ...
+    def allowed(self) -> Callable[[str], str] | None: ...
     @property
     def modules(self) -> list[str]: ...
     @property
@@ -97,26 +98,21 @@ class KernelItem(pytest.Item):
         outcome = parity.outcome_of(self.kernel)
         self.judged = {"outcome": to_map(outcome), "ready": to_map(parity.ready), "worker": worker()}
         called = self.kernel.is_launcher
-        if outcome.status == "known_failure" or (outcome.status == "missing" and (parity.gated or self._besides())):
-            pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
+        if outcome.status in ("known_failure", "missing"):
+            pytest.skip(one_line(f"{outcome.status}: {outcome.message or 'no source defines it'}"))
         if called and outcome.status == "not_run" and not (outcome.message or "").startswith(INFRASTRUCTURE):
-            pytest.skip(f"not run: {outcome.message}")
+            pytest.skip(one_line(f"not run: {outcome.message}"))
         known = parity.known_reason(outcome)
         if known is not None:
-            pytest.skip(f"{outcome.status}, known: {known}")
+            pytest.skip(one_line(f"{outcome.status}, known: {known}"))
         if outcome.status != "pass":
             raise NotAtParity(outcome)
-
-    def _besides(self) -> bool:
-        """Whether this is a launcher next to kernels: one that a port leaves out is not a failure there."""
-        kernels = (item for item in self.session.items if isinstance(item, KernelItem) and not item.kernel.is_launcher)
-        return self.kernel.is_launcher and next(kernels, None) is not None
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, NotAtParity):
             return "\n".join(explain(excinfo.value.outcome.name, excinfo.value.outcome, shown=5))
         if isinstance(excinfo.value, EngineError | SourceError | UsageError):
-            return str(excinfo.value)
+            return one_line(str(excinfo.value))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:

@@ -7,6 +7,7 @@ where a port is declared in the working directory or in pytest's root folder.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,25 +32,34 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _declared(config: pytest.Config) -> bool:
-    """Whether a file there names a port's kernels; raises ``pytest.UsageError`` for one that cannot be used."""
+    """Whether a file there names a port's kernels; raises ``pytest.UsageError`` for one that cannot be used.
+
+    A file that is named nearly as a declaration ends the session with exit code 2, where there is no other: its kernels
+    would not be judged, and the session would be green.
+    """
     folders = (config.invocation_params.dir, config.rootpath)
     if not any(_names_us(folder) for folder in folders):
         return False
-    from conformance.port.config import config_in
+    from conformance.port.config import config_in, unread
     from conformance.port.sources import SourceError
 
     try:
         config_here = config_in(folders)
     except SourceError as error:
         raise pytest.UsageError(str(error)) from None
+    try:
+        for text in unread(config_here, dict.fromkeys(folder.resolve() for folder in folders)):
+            config.issue_config_time_warning(pytest.PytestConfigWarning(f"candle-parity: {text}"), 2)
+    except SourceError as error:
+        pytest.exit(f"candle-parity: {error}", 2)
     return config_here is not None and config_here.settings.kernels is not None
 
 
 def _names_us(folder: Path) -> bool:
-    """Whether to read the configuration."""
-    if (folder / "candle-parity.toml").exists():
-        return True
+    """Whether to read the configuration, or a file may be meant as one."""
     try:
+        if any("candle" in name and "parity" in name for name in map(str.lower, os.listdir(folder))):
+            return True
         return b"candle-parity" in (folder / "pyproject.toml").read_bytes()
     except OSError:
         return False

@@ -17,6 +17,17 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _MEMORY = 128 * MIB
 """The most that a decompressor may take: as much as ``zstd --ultra -22`` needs, and more than ``xz -9``."""
 
+_MOST_JSON = 32 * MIB
+_MOST_MARKS = 2_000_000
+_DEEPEST = 24
+_MOST_ROWS = 50_000
+_MOST_KEYS = 10_000
+_LONGEST = 1 << 18
+"""Bounds of a JSON file: bytes when decompressed; commas, colons and opening brackets, of which every value has one;
+levels of nesting; rows of a list; keys of an object; characters of a text. They are ten times what the largest record
+of a run of every kernel has (4 MB, 310,000 marks), and keep what is read below 500 MB of memory: an empty object takes
+three bytes in the file, and 72 here."""
+
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a FIFO"),
@@ -62,14 +73,15 @@ def read_text(path: Path, most: int = 64 * MIB) -> str:
     return read_bytes(path, most).decode("utf-8-sig")
 
 
-def read_json(path: Path, most: int = 512 * MIB, pipe: bool = False) -> Any:
+def read_json(path: Path, most: int = _MOST_JSON, pipe: bool = False) -> Any:
     """The JSON content of ``path``, plain or compressed by xz or zstd, whatever its suffix.
 
     With ``pipe`` it may be one, such as a shell's ``<(...)``.
 
-    Raises ``OSError``, also for more than ``most`` bytes before or after decompression, and ``ValueError`` for what is
-    not UTF-8, not JSON (NaN and infinities among it), nested too deep, damaged where it is compressed, or holds an
-    integer too long to be converted.
+    The file may come from a stranger: its size is bounded before it is parsed, its content before anything is made of
+    it. Raises ``OSError``, whose ``strerror`` says which bound it is beyond, and ``ValueError`` for what is not UTF-8,
+    not JSON (NaN and infinities among it), nested too deep, damaged where it is compressed, or holds an integer too
+    long to be converted.
     """
     if pipe:
         with open(path, "rb") as file:
@@ -79,12 +91,42 @@ def read_json(path: Path, most: int = 512 * MIB, pipe: bool = False) -> Any:
     if content.startswith((_XZ, _ZSTD)):
         unpack = _from_xz if content.startswith(_XZ) else _from_zstd
         content = _bounded(unpack(content, most + 1), most, path, " when decompressed")
+    marks = sum(map(content.count, (b",", b":", b"[", b"{")))
+    if marks > _MOST_MARKS:
+        raise OSError(
+            errno.EFBIG, f"it has {marks:,} commas, colons and brackets; a record has fewer than {_MOST_MARKS:,}"
+        )
     try:
-        return json.loads(content.decode("utf-8-sig"), parse_constant=_no_constant, parse_float=_finite)
+        text = content.decode("utf-8-sig")
+        del content
+        data = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        _check_bounds(data)
+        return data
     except UnicodeDecodeError as cause:
         raise ValueError(f"it is not UTF-8 text (byte {cause.start})") from None
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+
+
+def _check_bounds(data: Any) -> None:
+    """Raises ``OSError`` for JSON that is nested deeper, or has a longer list, object or text, than a file of ours."""
+    waiting = [(data, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if isinstance(value, str):
+            _bound(len(value), _LONGEST, "a text of {} characters")
+        elif isinstance(value, dict):
+            _bound(len(value), _MOST_KEYS, "an object of {} keys")
+            waiting += [(one, depth + 1) for one in value.values()]
+        elif isinstance(value, list):
+            _bound(len(value), _MOST_ROWS, "a list of {} rows")
+            waiting += [(one, depth + 1) for one in value]
+        _bound(depth, _DEEPEST, "{} levels of nesting")
+
+
+def _bound(count: int, most: int, what: str) -> None:
+    if count > most:
+        raise OSError(errno.EFBIG, f"it has {what.format(f'{count:,}')}; there may be {most:,}")
 
 
 def shortened(text: str, most: int = 200) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self, get_args
 
+from conformance.files import kernels_path, kernels_word
 from conformance.option import (
     COMPILING,
     LAUNCHING,
@@ -133,9 +134,10 @@ class Settings(Options):
     kernels: Path | None = option(
         None,
         "--kernels",
-        read=Path,
+        read=kernels_path,
+        write=kernels_word,
         metavar="PATH",
-        help="a folder or file of .hip, .cu or .hsaco",
+        help="a folder or file of .hip, .cu or .hsaco; shipped: the kernels that come with candle-parity",
         commands=(*COMPILING, "wiring"),
         compiles=True,
         repeated=True,

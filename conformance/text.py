@@ -14,6 +14,16 @@ from urllib.parse import quote
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
+# What CI services act upon in a log: GitHub on ##[name] anywhere and on ::name at the start of a line, blanks before it
+# aside; Azure on ##vso[, TeamCity on ##teamcity[. GitLab's section markers need a carriage return, which is hidden.
+_HASHES = re.compile(r"##(?=\w*\[)")
+_COLONS = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
+# A line may be broken at a blank; other names are left as they are, for C++ writes ::name too.
+_COMMANDS = re.compile(
+    r"(?<=\s):(?=:(?:add-mask|add-matcher|remove-matcher|add-path|set-env|set-output|save-state|stop-commands|debug|"
+    r"notice|warning|error|group|endgroup|echo|internal-[\w-]+)\b)",
+    re.IGNORECASE,
+)
 _TICKS = re.compile("`+")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&$]|(?<=:)//|^[-+](?=\s|$)|^[-=]+$|(?<=^\d)[.)](?=\s|$))")
 
@@ -36,8 +46,22 @@ LOG = Screen(1000)
 
 
 def visible(text: str) -> str:
-    """``text`` with each character that cannot be shown written as an escape such as ``\\x1b``."""
-    return _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
+    """``text`` with each character that cannot be shown written as an escape such as ``\\x1b``, and so the first
+    character of what a CI service would take for a command: no text from elsewhere can form one."""
+    shown = _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
+    return _COMMANDS.sub(r"\\x3a", _COLONS.sub(r"\1\\x3a", _HASHES.sub(r"#\\x23", shown)))
+
+
+def quoted(text: str, mark: str = "  | ") -> str:
+    """``text`` of a compiler, a kernel or a port made visible, ``mark`` before each of its lines: none can be taken for
+    one of ours."""
+    return "\n".join(f"{mark}{line}".rstrip() for line in visible(text).split("\n"))
+
+
+def continued(text: str, mark: str = "  | ") -> str:
+    """``text`` made visible, which stands behind words of ours: ``mark`` begins each line but the first."""
+    first, *rest = visible(text).split("\n")
+    return "\n".join([first, *(f"{mark}{line}" for line in rest)])
 
 
 def one_line(text: str) -> str:

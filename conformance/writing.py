@@ -11,7 +11,7 @@ import secrets
 import select
 import stat
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
 
 
 class FileError(Exception):
@@ -42,21 +42,39 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes ``data`` to ``path``.
 
-    A regular file, or the one that a symbolic link names, is replaced in one step: a reader sees the old file or the
-    new one. It keeps its permissions; a new one has those that the umask leaves, and its folder is made. Everything
-    else (``/dev/stdout``, a device, a pipe, a descriptor of this process) is written to and never replaced; a pipe
-    waits for its reader. Raises ``FileError``.
+    A regular file is replaced in one step: a reader sees the old file or the new one. It keeps its permissions; a new
+    one has those that the umask leaves, and its folder is made. A symbolic link to a file is refused, for what it leads
+    to may be anybody's. Everything else (``/dev/stdout``, a device, a pipe, a descriptor of this process) is written to
+    and never replaced; a pipe waits for its reader. Raises ``FileError``.
     """
     try:
         descriptor = _own_descriptor(path)
         if descriptor is not None:
             _write_to_descriptor(descriptor, data)
         elif _is_replaced(path):
-            _replace(Path(os.path.realpath(path)), data)
+            if path.is_symlink():
+                raise FileError(f"{path}: is a symbolic link, and no file is written through one; remove it")
+            _replace(path, data)
         else:
             _write_in_place(path, data)
     except OSError as cause:
         raise FileError(f"{path}: cannot be written ({cause.strerror or cause}){_remedy(path, cause)}") from None
+
+
+def write_inside(folder: Path, name: str | PurePath, data: bytes) -> None:
+    """Writes ``data`` to ``name`` below ``folder``, as ``write_bytes``; raises ``FileError`` also where a folder on the
+    way is a symbolic link."""
+    refuse_links(folder, name)
+    write_bytes(folder / name, data)
+
+
+def refuse_links(folder: Path, name: str | PurePath) -> None:
+    """Raises ``FileError`` where ``name`` below ``folder``, or a folder on the way, is a symbolic link."""
+    path = folder
+    for part in PurePath(name).parts:
+        path /= part
+        if path.is_symlink():
+            raise FileError(f"{path}: is a symbolic link, and no file is written through one; remove it")
 
 
 def _own_descriptor(path: Path) -> int | None:
@@ -72,6 +90,14 @@ def _own_descriptor(path: Path) -> int | None:
             return None
         path = path.parent / path.readlink()
     return None
+
+
+def is_replaced(path: Path) -> bool:
+    """Whether writing to ``path`` makes or replaces a file, and not a device, a pipe or an open descriptor."""
+    try:
+        return _own_descriptor(path) is None and _is_replaced(path)
+    except OSError:  # a loop of links, a file in the place of a folder: writing it says so
+        return True
 
 
 def _is_replaced(path: Path) -> bool:

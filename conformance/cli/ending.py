@@ -19,7 +19,7 @@ from typing import TextIO
 from conformance.cli.usage import UsageError
 from conformance.files import PACKAGE, REFERENCE, ROOT
 from conformance.reading import shortened
-from conformance.text import LOG, Screen
+from conformance.text import LOG, Screen, one_line
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -158,7 +158,7 @@ def _stopped(stop: Stopped | KeyboardInterrupt) -> int:
 
 def _print_line(text: str) -> None:
     # One line, whatever a file's name or content put into the message.
-    print(f"candle-parity: {shortened(' '.join(text.split()), _LONGEST)}", file=sys.stderr)
+    print(f"candle-parity: {shortened(one_line(text), _LONGEST)}", file=sys.stderr)
 
 
 def _detail(error: Exception) -> str:

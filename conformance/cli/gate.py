@@ -16,6 +16,7 @@ from conformance.record import FileError, KernelResult, Record, RunInfo, read_re
 from conformance.record.assemble import shown
 from conformance.record.compare import Changed, Comparison, compare, same_verdicts
 from conformance.record.model import BUILD
+from conformance.report.ci import Asked
 from conformance.report.comparison import render_changes
 from conformance.report.runs import given_specs
 from conformance.settings import NO_GATE, Gate
@@ -282,7 +283,10 @@ def gating_from(
     if not whole:
         shares = ["fail_under", "fail_under_launchers"]
         if config and any(getattr(given, name) is None and getattr(file, name) is not None for name in shares):
-            print(f"candle-parity: fail_under of {config.file} is for runs of every kernel; not asked", file=sys.stderr)
+            print(
+                f"candle-parity: fail_under of {one_line(str(config.file))} is for runs of every kernel; not asked",
+                file=sys.stderr,
+            )
         ignored += shares
     missing = [row.name for row in Gate.rows() if getattr(given, row.name) is None and row.name not in ignored]
     asked = replace(given, **{name: getattr(file, name) for name in missing})
@@ -321,6 +325,34 @@ def conclude(
     for kernels that became worse. ``problems`` and ``undecided`` are as for ``decide``.
     """
     against = gating.against(record)
+    judged = _judged(gating, against, record, rows, specs, problems, undecided)
+    decision = decide(judged, gating.asked, against)
+    changes = [] if against is None or against.comparison is None else render_changes(against.comparison)
+    if changes:
+        print("\n".join([*changes, ""]))
+    if gating.asked.update_baseline and against is not None and decision.code != BAD_INPUT:
+        why = _update(gating, against, record)
+        if why is not None and against.why is None:
+            judged = replace(judged, undecided=f"{against.name} stays as it is: {why}")
+            decision = decide(judged, gating.asked, against)
+        elif why is not None:
+            print(f"candle-parity: {one_line(f'{against.name} stays as it is: {why}')}", file=sys.stderr)
+    for line in decision.lines:
+        print(one_line(line))
+    for sentence in decision.why:
+        print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
+    return decision.code
+
+
+def _judged(
+    gating: Gating,
+    against: Against | None,
+    record: Record,
+    rows: Sequence[KernelResult],
+    specs: Specs,
+    problems: Sequence[str] = (),
+    undecided: str | None = None,
+) -> Judged:
     judged = Judged(
         Part([row for row in rows if row.name not in {**specs.launchers, **specs.libraries}], len(specs.kernels)),
         Part([row for row in rows if row.name in specs.launchers], len(specs.launchers)),
@@ -332,22 +364,50 @@ def conclude(
     )
     if against is not None and against.comparison is not None and undecided is None:
         judged = replace(judged, undecided=_incomparable(against.comparison.old.run, record.run))
-    decision = decide(judged, gating.asked, against)
-    changes = [] if against is None or against.comparison is None else render_changes(against.comparison)
-    if changes:
-        print("\n".join([*changes, ""]))
-    if gating.asked.update_baseline and against is not None and decision.code != BAD_INPUT:
-        why = _update(gating, against, record)
-        if why is not None and against.why is None:
-            judged = replace(judged, undecided=f"{against.name} stays as it is: {why}")
-            decision = decide(judged, gating.asked, against)
-        elif why is not None:
-            print(f"candle-parity: {against.name} stays as it is: {why}", file=sys.stderr)
-    for line in decision.lines:
-        print(line)
-    for sentence in decision.why:
-        print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
-    return decision.code
+    return judged
+
+
+def asked_of(
+    gating: Gating, record: Record, rows: Sequence[KernelResult], specs: Specs, problems: Sequence[str] = ()
+) -> Asked:
+    """What the gates make of the failures among ``rows``, for JUnit; as for ``conclude``."""
+    against = gating.against(record)
+    decision = decide(_judged(gating, against, record, rows, specs, problems), gating.asked, against)
+    return asked_by(decision, rows, gating.asked, against)
+
+
+def asked_by(
+    decision: Decision, rows: Sequence[KernelResult], asked: Gate = NO_GATE, against: Against | None = None
+) -> Asked:
+    """What ``decision`` makes of the failures among ``rows``.
+
+    With a baseline, those are expected that it has too and that did not become worse; where the gates are met, so is
+    every other failure. ``strict`` expects none.
+    """
+    why = "; ".join([*decision.lines, *decision.why]) or "a kernel is not at parity"
+    unmet = why if decision.code == NOT_MET else None
+    if asked.strict or decision.code == BAD_INPUT:
+        return Asked({}, unmet)
+    before = known_before(against)
+    failing = [row for row in rows if row.status in FAILURES and row.known_reason is None]
+    expected = {row.name: before[row.name] for row in failing if row.name in before}
+    if decision.code == MET:
+        expected |= {row.name: f"{row.status}, which the gate allows" for row in failing if row.name not in before}
+    return Asked(expected, unmet)
+
+
+def known_before(against: Against | None) -> dict[str, str]:
+    """By name, that a kernel fails in the baseline too, for those that did not become worse since."""
+    found = None if against is None else against.comparison
+    if against is None or found is None:
+        return {}
+    worse = {change.kernel for part in (found, found.launchers) for change in part.worse}
+    rows = (*found.old.kernels, *found.old.launchers)
+    return {
+        row.name: f"{row.status} in the baseline {against.name} too"
+        for row in rows
+        if row.status in FAILURES and row.status != "missing" and row.name not in worse
+    }
 
 
 def _incomparable(old: RunInfo, new: RunInfo) -> str | None:
@@ -364,13 +424,13 @@ def _update(gating: Gating, against: Against, record: Record) -> str | None:
     if refused is not None:
         return refused
     if gating.standing is not None and same_verdicts(gating.standing, record):
-        print(f"baseline {against.name}: nothing to write, the verdicts are the same")
+        print(f"baseline {one_line(against.name)}: nothing to write, the verdicts are the same")
         return None
     try:
         write_record(record, gating.asked.baseline)
     except FileError as error:
         return str(error)
-    print(f"baseline {against.name}: written")
+    print(f"baseline {one_line(against.name)}: written")
     return None
 
 

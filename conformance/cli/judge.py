@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from conformance.cli.ending import screen
-from conformance.cli.gate import FAILURES, Gating, conclude
+from conformance.cli.gate import FAILURES, Gating, asked_of, conclude
 from conformance.cli.progress import display
-from conformance.cli.setup import jobs_for
+from conformance.cli.setup import jobs_for, print_tree
 from conformance.cli.shards import shards_of
 from conformance.engine.journal import Journal
 from conformance.engine.messages import Compiled, Setup, to_map
@@ -28,12 +28,13 @@ from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
 from conformance.report import render_html, render_junit, render_markdown, render_summary, render_terminal, write_text
 from conformance.report.causes import find_causes
+from conformance.report.ci import NOT_ASKED, Asked
 from conformance.report.kernels import explain, in_short
 from conformance.report.terminal import verdict_line
 from conformance.runtimes.hip.errors import first_error
 from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs
-from conformance.text import one_line, shortened, visible
+from conformance.text import one_line, quoted, shortened
 from conformance.writing import FileError
 
 _EXPLAINED = 10
@@ -65,6 +66,8 @@ def judged(
     def recorded(result: Result) -> Record:
         return assemble(specs, result, arguments.patterns, recordings, None if shard is None else str(shard), others)
 
+    if mode.trees and not arguments.quiet:  # then the verdict's line says it
+        print_tree(mode.trees[0], "judges")
     with resumable(arguments, recorded, journal), display(arguments.quiet) as shown:
         result = run(setup, mode, mine, cases, jobs, shown.progress, journal, _Failures(shown.say))
     return finish(arguments, specs, recorded(result), result, gating)
@@ -145,29 +148,26 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     A file that cannot be written costs neither the other files nor the table.
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
-    unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing))
+    names = set(result.outcomes) | set(result.selected)
+    rows = [row for row in (*record.kernels, *record.launchers, *record.libraries) if row.name in names]
+    problems = result.settled(specs.kernels, specs.launchers).problems
+    asked = asked_of(gating, record, rows, specs, problems) if arguments.junit else NOT_ASKED
+    unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing, asked))
     watched = getattr(arguments, "watched", False)  # then the screen was cleared, and failures stand at its top
     if arguments.quiet:
         print(verdict_line(record, specs, screen()))
     elif watched:
-        _print_logs(result)
+        print_logs(result.outcomes, result.compile_logs)
         _print_failures(record, result, specs, every=arguments.verbose)
         print(render_terminal(record, specs, screen()))
         _print_warnings(result)
     else:
         print(render_terminal(record, specs, screen()))
         _print_failures(record, result, specs, every=arguments.verbose)
-        _print_logs(result)
+        print_logs(result.outcomes, result.compile_logs)
         _print_warnings(result)
-    names = set(result.outcomes) | set(result.selected)
-    code = conclude(
-        gating,
-        record,
-        [row for row in (*record.kernels, *record.launchers, *record.libraries) if row.name in names],
-        specs,
-        result.settled(specs.kernels, specs.launchers).problems,
-        "a file could not be written" if unwritten else None,
-    )
+    undecided = "a file could not be written" if unwritten else None
+    code = conclude(gating, record, rows, specs, problems, undecided)
     for sentence in unwritten:
         print(f"candle-parity: {sentence}", file=sys.stderr)
     return code
@@ -182,15 +182,15 @@ def _attempt(write: Callable[[], object]) -> list[str]:
     return []
 
 
-def _print_logs(result: Result) -> None:
+def print_logs(outcomes: Mapping[str, Outcome], logs: Mapping[str, str]) -> None:
     """What did not compile: the log where a selected kernel is lost by it, one line for any other file."""
-    lost = {outcome.source for outcome in result.outcomes.values() if outcome.status == "compile_error"}
-    for label, log in result.compile_logs.items():
+    lost = {outcome.source for outcome in outcomes.values() if outcome.status == "compile_error"}
+    for label, log in logs.items():
         if label in lost:
-            print(f"\n{one_line(label)} does not compile:\n{visible(_head(log))}", file=sys.stderr)
+            print(f"\ncandle-parity: {one_line(label)} does not compile:\n{quoted(_head(log))}", file=sys.stderr)
         else:
             warning = f"{label} does not compile, but holds no kernel on trial: {first_error(log)}"
-            print(one_line(warning), file=sys.stderr)
+            print(f"candle-parity: {one_line(warning)}", file=sys.stderr)
 
 
 def _print_warnings(result: Result) -> None:
@@ -222,11 +222,15 @@ def _print_failures(record: Record, result: Result, specs: Specs, every: bool = 
 
 
 def write_reports(
-    arguments: argparse.Namespace, records: Sequence[Record], specs: Specs, baseline: Record | None = None
+    arguments: argparse.Namespace,
+    records: Sequence[Record],
+    specs: Specs,
+    baseline: Record | None = None,
+    asked: Asked = NOT_ASKED,
 ) -> bool:
     """Render ``records`` into each file that the command line names; whether there was one.
 
-    The HTML and the summary say what changed since ``baseline``.
+    The HTML and the summary say what changed since ``baseline``; JUnit what the gates make of failures.
 
     Raises ``FileError`` for those that cannot be written, after the others.
     """
@@ -234,7 +238,7 @@ def write_reports(
         (arguments.md, render_markdown),
         (arguments.html, partial(render_html, baseline=baseline, source_url=getattr(arguments, "source_url", None))),
         (arguments.summary, partial(render_summary, baseline=baseline)),
-        (arguments.junit, render_junit),
+        (arguments.junit, partial(render_junit, asked=asked)),
     )
     wanted = [(path, render(records, specs)) for path, render in renderers if path is not None]
     unwritten = [sentence for item in wanted for sentence in _attempt(partial(write_text, *item))]

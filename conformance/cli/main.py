@@ -18,8 +18,9 @@ from typing import Any
 
 from conformance.cli.ending import ended
 from conformance.cli.new_options import new_parser
-from conformance.cli.usage import CommandParser, check_outputs, complete, kernel_names, module_names
-from conformance.files import checkout, version
+from conformance.cli.outputs import check_outputs
+from conformance.cli.usage import CommandParser, complete, kernel_names, module_names
+from conformance.files import checkout, kernels_path, version
 from conformance.option import STDOUT, json_file, workers
 from conformance.processes.forked import allow_forks
 from conformance.settings import OPTIONS
@@ -95,7 +96,8 @@ def build_parser() -> CommandParser:
     _take_patterns(record, OVER_CASES)
 
     bench = command("bench", "how fast kernels are, alone or against another tree's", OVER_CASES)
-    bench.add_argument("--against", type=Path, metavar="PATH", help="time this tree's kernels in turn with the first's")
+    against = "time this tree's kernels in turn with the first's"
+    bench.add_argument("--against", type=kernels_path, metavar="PATH", help=against)
     bench.add_argument("--size", choices=("large", "small"), help="default: both; on the cpu runtime small")
     bench.add_argument("--json", type=json_file, metavar="F", help="write the record")
     bench.add_argument("--md", type=Path, metavar="F", help="write the means by family as Markdown")

@@ -5,25 +5,37 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from conformance.cli.usage import UsageError
 from conformance.engine.messages import ORDERS, Setup
 from conformance.engine.modes import Tree
-from conformance.files import kernels_folder
+from conformance.files import SHIPPED, in_own_checkout, kernels_folder
 from conformance.port.compiling.target import NoHipcc, require_hipcc
-from conformance.port.config import Config, config_beside, config_file_in, read_config
+from conformance.port.config import (
+    OPTIONS_FILE,
+    Config,
+    config_beside,
+    config_file_in,
+    folders_of,
+    read_config,
+    unread,
+)
 from conformance.port.declared.declared import declared_in
 from conformance.port.options import is_cuda, options_for
 from conformance.port.sources import SourceError, find_sources
 from conformance.processes import InfrastructureError
+from conformance.record.assemble import shown
+from conformance.record.commits import commit_of
+from conformance.report.runs import judged_tree
 from conformance.runtimes import NAMES, NoRuntime, RuntimeKind, choose, known_kind, runtime_kind
 from conformance.runtimes.cpu.build import BuildError
 from conformance.runtimes.kind import NOTHING_RUNS, Choice
 from conformance.settings import CompilerChoice, Settings
 from conformance.spec.load import Specs
+from conformance.text import one_line
 from conformance.toolchains.host import NoCompiler
 from conformance.toolchains.targets import given_target, target
 
@@ -36,15 +48,23 @@ def config_from(settings: Settings) -> Config | None:
     """What is declared of the tree under trial: in the file of ``--config``, else in the one in the tree or next to it.
 
     Without ``--kernels`` one in the working directory counts where it names the tree. It is a ``candle-parity.toml`` or
-    the table of a ``pyproject.toml``. Raises ``SourceError``.
+    the table of a ``pyproject.toml``. Raises ``SourceError``, also for a file whose name is nearly that of one.
     """
     if settings.kernels is not None:
-        return config_beside(settings.kernels) if settings.config is None else read_config(settings.config)
+        config = config_beside(settings.kernels) if settings.config is None else read_config(settings.config)
+        _say_unread(config, folders_of(settings.kernels))
+        return config
     file = settings.config or config_file_in(Path())
     config = None if file is None else checked(read_config(file), file)
+    _say_unread(config, [Path()])
     if config is not None and (config.settings.kernels is not None or settings.config is not None):
         return config
-    return config_beside(kernels_folder())
+    return config_beside(kernels_folder()) if in_own_checkout() else config
+
+
+def _say_unread(config: Config | None, folders: Iterable[Path]) -> None:
+    for text in unread(config, folders):
+        print(f"candle-parity: warning: {one_line(text)}", file=sys.stderr)
 
 
 def checked(config: Config, file: Path | None = None) -> Config:
@@ -59,8 +79,19 @@ def checked(config: Config, file: Path | None = None) -> Config:
 
 def tree_from(settings: Settings, specs: Specs, config: Config | None, listed: bool = True) -> Tree:
     """The tree of kernels under trial, with its options and what it declares: that of ``--kernels``, else the one that
-    the port's file names, else the shipped one; ``listed`` with its sources. Raises ``SourceError``."""
-    path = settings.kernels or (None if config is None else config.settings.kernels) or kernels_folder()
+    the port's file names; ``listed`` with its sources.
+
+    Only in our own checkout it is the shipped one without either: elsewhere a verdict must be of what was asked about.
+    Raises ``SourceError``, and ``UsageError`` where no port is named.
+    """
+    path = settings.kernels or (None if config is None else config.settings.kernels)
+    if path is None and not in_own_checkout():
+        where = f"a {OPTIONS_FILE} in the working directory" if config is None else str(config.file)
+        raise UsageError(
+            f'no port is named: give --kernels PATH, or kernels = "PATH" in {where}; --kernels {SHIPPED} stands for '
+            "the kernels that come with candle-parity"
+        )
+    path = path or kernels_folder()
     return tree_at(path, settings, specs, config, listed)
 
 
@@ -177,6 +208,12 @@ def default_wave(tree: Tree) -> int:
     return CUDA_WAVE if cuda else DEFAULT_WAVE
 
 
+def print_tree(tree: Tree, what: str) -> None:
+    """Say on standard output of which tree the following is: its path, how many files it has, and its commit."""
+    of = judged_tree(shown(tree.path), len(tree.sources), commit_of(tree.path))
+    print(f"candle-parity {what} {one_line(of)}", flush=True)
+
+
 def print_notes(settings: Settings, setup: Setup) -> None:
     """Say on standard error what of the setup may not be what the user expects: the host though there are signs of an
     AMD GPU, devices that are left out, a wave size that was chosen for the sources."""
@@ -191,7 +228,7 @@ def print_notes(settings: Settings, setup: Setup) -> None:
             "data centre GPUs would"
         )
     for line in lines:
-        print(f"candle-parity: {line}", file=sys.stderr)
+        print(f"candle-parity: {one_line(line)}", file=sys.stderr)
 
 
 def _choice(name: str) -> Choice:

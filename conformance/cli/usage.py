@@ -6,15 +6,8 @@ import argparse
 import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 from typing import NoReturn
-
-_RENDERED = ("md", "html", "summary", "junit", "badge")
-_INPUTS = {"records": "RECORD", "old": "OLD", "new": "NEW", "rendered": "--from", "wiring": "--wiring"}
-_INPUTS |= {"baseline": "--baseline", "config": "--config"}
-_WRITES_RECORDS = ("run", "replay", "build", "report")
-"""Commands whose ``--json`` is a record, which may take the place of a record that they read."""
 
 
 class UsageError(ValueError):
@@ -46,47 +39,6 @@ class CommandParser(argparse.ArgumentParser):
 def _meant(word: str, known: list[str]) -> str:
     near = difflib.get_close_matches(word.lower(), known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
-
-
-def check_outputs(arguments: argparse.Namespace) -> None:
-    """Raises ``UsageError`` where a file would overwrite an input or another output, or is called ``-``."""
-    inputs = list(_inputs(arguments))
-    seen: list[tuple[str, Path]] = []
-    for option, path in outputs(arguments):
-        if str(path) == "-":
-            raise UsageError(f"{option} -: standard output is for --json alone; give the name of a file")
-        for word, other in seen:
-            if _same(path, other):
-                raise UsageError(f"{word} and {option} both name {path}; give each a file of its own")
-        replaces = option == "--json" and arguments.command in _WRITES_RECORDS
-        for word, other in () if replaces else inputs:
-            if _same(path, other):
-                raise UsageError(f"{option} {path} would overwrite what {word} names; give another file")
-        seen.append((option, path))
-
-
-def outputs(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
-    """The files that a command writes, with the options that name them."""
-    for name in ("json", *_RENDERED):
-        path = getattr(arguments, name, None)
-        if isinstance(path, Path):
-            yield f"--{name}", path
-
-
-def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
-    for name, word in _INPUTS.items():
-        given = getattr(arguments, name, None)
-        yield from ((word, path) for path in (given if isinstance(given, list) else [given]) if isinstance(path, Path))
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Whether both are the same regular file, or would be; devices and pipes take any number of writers."""
-    if (one.exists() and not one.is_file()) or (other.exists() and not other.is_file()):
-        return False
-    try:
-        return one.resolve() == other.resolve()
-    except (OSError, RuntimeError):  # a loop of links: writing it says so
-        return False
 
 
 def complete(parser: argparse.ArgumentParser) -> None:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.cli.ending import what_stopped
+from conformance.cli.outputs import outputs
 from conformance.cli.setup import config_from, tree_from
-from conformance.cli.usage import UsageError, outputs
+from conformance.cli.usage import UsageError
 from conformance.engine.modes import Tree
 from conformance.files import cache_folder, own_python
 from conformance.option import STDOUT

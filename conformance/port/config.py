@@ -6,6 +6,8 @@ The file lies in the tree or next to it, or is named with ``--config``. Paths in
 
 from __future__ import annotations
 
+import os
+import re
 import tomllib
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.files import kernels_path
 from conformance.option import Option, percentage
 from conformance.port.sources import SourceError
 from conformance.reading import read_text, shortened
@@ -25,6 +28,11 @@ PYPROJECT = "pyproject.toml"
 _TABLE = "tool.candle-parity"
 _MOST_BYTES = 16 << 10  # tomllib takes a time that grows with the square of a dotted key
 _MOST_OF_PYPROJECT, _LONGEST_LINE = 64 << 10, 4 << 10  # no longer than for the former
+
+_PATHS = (Path, kernels_path)
+"""What reads a word that is a path: in the file it is relative to the file's folder."""
+
+_MISNAMED = re.compile(r"\W*candle[-_ .]?parity[-_ .]*(toml|ya?ml)(\.txt)?", re.IGNORECASE)
 
 _EXPRESSION = "an integer or an expression in quotes"
 
@@ -72,9 +80,7 @@ def config_beside(kernels: Path) -> Config | None:
 
     Raises ``SourceError``, as ``read_config``.
     """
-    path = kernels.resolve()
-    folders = [path.parent] if path.is_file() else [path, path.parent]
-    return config_in(folders)
+    return config_in(folders_of(kernels))
 
 
 def config_in(folders: Iterable[Path]) -> Config | None:
@@ -93,6 +99,40 @@ def config_file_in(folder: Path) -> Path | None:
     if own.exists() and declared:
         raise SourceError(f"{own} and [{_TABLE}] in {shared} both declare the port; keep one of them")
     return own if own.exists() else shared if declared else None
+
+
+def misnamed_in(folders: Iterable[Path]) -> list[Path]:
+    """The files in ``folders`` that somebody may have meant as the declaration and that nothing reads:
+    ``candle_parity.toml``, ``.candle-parity.toml``, ``Candle-Parity.toml``, ``candle-parity.yml``."""
+    found = []
+    for folder in folders:
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            continue
+        found += [folder / name for name in names if name != OPTIONS_FILE and _MISNAMED.fullmatch(name)]
+    return found
+
+
+def unread(config: Config | None, folders: Iterable[Path]) -> list[str]:
+    """A sentence for each file in ``folders`` that looks like the declaration and is none, next to ``config``.
+
+    Raises ``SourceError`` where there is no other: what its authors declare would be left out of the verdict.
+    """
+    found = [
+        f"{file} is not read: a port is declared in a file called {OPTIONS_FILE}, or in {PYPROJECT}"
+        for file in misnamed_in(folders)
+    ]
+    if found and config is None:
+        raise SourceError(f"{found[0]}; rename it, or remove it")
+    return [f"{text}; {config.file.name} is read" for text in found if config is not None]
+
+
+def folders_of(kernels: Path) -> list[Path]:
+    """Where the tree at ``kernels`` may be declared: in the folder (the file's folder, for a single file), or next to
+    it."""
+    path = kernels.resolve()
+    return [path.parent] if path.is_file() else [path, path.parent]
 
 
 def _has_table(file: Path) -> bool:
@@ -150,7 +190,7 @@ def _placed(rows: Sequence[Option], values: Mapping[str, Any], base: Path) -> di
     found = {}
     for row in rows:
         if row.name in values:
-            value, read = values[row.name], base.joinpath if row.read is Path else row.read
+            value, read = values[row.name], base.joinpath if row.read in _PATHS else row.read
             found[row.name] = tuple(map(read, value)) if row.many else read(value) if isinstance(value, str) else value
     return found
 
@@ -220,7 +260,9 @@ def _reader_of(row: Option) -> Callable[[Any, str], Any]:
         return _one_of(tuple(choice for choice in row.choices if choice != row.default))
     if row.many:
         return _strings
-    return {bool: _flag, str: _string, Path: _string, percentage: _percentage}.get(row.read) or _word(row.read)
+    if row.read in _PATHS:
+        return _string
+    return {bool: _flag, str: _string, percentage: _percentage}.get(row.read) or _word(row.read)
 
 
 def _gate(value: Any, where: str) -> dict[str, Any]:

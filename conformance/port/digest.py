@@ -26,13 +26,13 @@ def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
     report the consequence.
     """
     root = path.resolve()
-    files = [root] if root.is_file() else sorted(_below(root))
+    files = _files(root)
     digest = hashlib.sha256()
     base = root.parent if root.is_file() else root
     for file in files:
         if file.is_file():
             digest.update(f"{file.relative_to(base).as_posix()}\0{_content(file)}\0".encode())
-    starts = [*options.forced, *(file for file in files if file.suffix in SOURCE_SUFFIXES)]
+    starts = _starts(files, options)
     known = set(files)
     if options != NO_OPTIONS:
         outside = [file for file in _reached(starts, options.include_dirs) if file not in known]
@@ -49,6 +49,21 @@ def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
             name = file.relative_to(base).as_posix() if file.is_relative_to(base) else ""
             digest.update(f"mentioned\0{name}\0{_content(file)}\0".encode())
     return digest.hexdigest()[:16]
+
+
+def files_of(path: Path, options: BuildOptions = NO_OPTIONS) -> set[Path]:
+    """The files that a run of the kernels at ``path`` reads: sources, headers and code objects there, and what sources
+    reach through ``options``; paths may be links."""
+    files = _files(path.resolve())
+    return {*files, *_reached(_starts(files, options), options.include_dirs)}
+
+
+def _files(root: Path) -> list[Path]:
+    return [root] if root.is_file() else sorted(_below(root))
+
+
+def _starts(files: Sequence[Path], options: BuildOptions) -> list[Path]:
+    return [*options.forced, *(file for file in files if file.suffix in SOURCE_SUFFIXES)]
 
 
 def _below(root: Path) -> Iterator[Path]:

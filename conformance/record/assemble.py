@@ -138,6 +138,7 @@ def _identity(specs: Specs, tree: Tree | None, options: tuple[str, ...] = ()) ->
         if tree is None
         else {
             "kernels": shown(tree.path),
+            "files": len(tree.sources),
             "git": commit_of(tree.path),
             "sources": tree_digest(tree.path, tree.options),
             "declared": tree.declared.digest,

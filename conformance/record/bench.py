@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import quantiles
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt, ValidationError
+from pydantic import FailFast, Field, PositiveFloat, PositiveInt, ValidationError
 
 from conformance.engine.timing.bench_run import Loss
 from conformance.engine.timing.measure import Counted, Measurement, Timing
-from conformance.outcome import Row
+from conformance.outcome import Row, Texts
 from conformance.reading import read_json, shortened
 from conformance.runtimes.kind import LaunchCounts
 from conformance.spec.kernel import Kernel
@@ -126,7 +126,7 @@ class BenchRun(Row):
     against_git: str | None = None
     against_sources: str | None = None
     copy_gbps: float = 0.0
-    patterns: tuple[str, ...] = ()
+    patterns: Texts = ()
     complete: bool = True
     planned: int | None = None
 
@@ -136,9 +136,9 @@ class BenchRecord(Row):
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     bench: BenchRun
-    workloads: tuple[WorkloadResult, ...]
-    counts: tuple[CountResult, ...] = ()
-    losses: tuple[Loss, ...] = ()
+    workloads: Annotated[tuple[WorkloadResult, ...], FailFast()]
+    counts: Annotated[tuple[CountResult, ...], FailFast()] = ()
+    losses: Annotated[tuple[Loss, ...], FailFast()] = ()
 
 
 def workload_result(kernel: Kernel, measured: Measurement) -> WorkloadResult:

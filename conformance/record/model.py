@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, FailFast, Field, model_validator
 
-from conformance.outcome import STATUSES, Count, KernelResult, Row, Status
+from conformance.outcome import STATUSES, Count, KernelResult, Row, Status, Texts
+from conformance.reading import shortened
 from conformance.settings import judged_with
 from conformance.spec.load import Specs
 
@@ -19,17 +20,33 @@ INTERRUPTED = "interrupted before it was judged"
 """The message of a selected kernel that is ``not_run`` because the run was stopped."""
 
 
+def _all(kind: type) -> Callable[[object], object]:
+    """A check before the fields': that all values of an object are of a kind. It ends with the first that is not."""
+
+    def check(value: object) -> object:
+        if isinstance(value, dict):
+            for key, one in value.items():
+                if not isinstance(one, kind):
+                    raise ValueError(f"{shortened(str(key))!r} is of type {type(one).__name__}, not {kind.__name__}")
+        return value
+
+    return check
+
+
+_ByName = Annotated[dict[str, str], BeforeValidator(_all(str))]
+
+
 class Build(Row):
     """One compilation of the sources for an AMD target."""
 
     compiler: str
     started: str
     """ISO 8601 in UTC."""
-    failed: dict[str, str] = Field(default={})
+    failed: _ByName = Field(default={})
     """The first error of each source file that does not compile."""
-    broken: dict[str, str] = Field(default={})
+    broken: _ByName = Field(default={})
     """The first error of each kernel that does not compile in a file that does without it."""
-    lacking: dict[str, str] = Field(default={})
+    lacking: _ByName = Field(default={})
     """By source file, the header that the installation does not have."""
 
 
@@ -51,6 +68,8 @@ class RunInfo(Row):
     """Lanes of a wave (warp)."""
     kernels: str | None = None
     """The path that was given."""
+    files: Count | None = None
+    """How many kernel files, sources and code objects, are at ``kernels``."""
     started: str
     """ISO 8601 in UTC."""
     seconds: Annotated[float, Field(ge=0)]
@@ -59,9 +78,9 @@ class RunInfo(Row):
     upstream_commit: str
     arch: str | None = None
     host: str | None = None
-    orders: tuple[str, ...] = ()
+    orders: Texts = ()
     """Thread orders of the cpu runtime."""
-    patterns: tuple[str, ...] = ()
+    patterns: Texts = ()
     """What was selected (empty: everything)."""
     port: Port | None = None
     git: str | None = None
@@ -72,9 +91,9 @@ class RunInfo(Row):
     """"reference" where recorded answers were compared with the reference and no kernel was run."""
     traces: str | None = None
     """The folder that recorded cases came from."""
-    recorded_on: tuple[str, ...] = ()
+    recorded_on: Texts = ()
     """Where they were recorded, as their files say."""
-    source_lines: dict[str, Count] = Field(default={})
+    source_lines: Annotated[dict[str, Count], BeforeValidator(_all(int))] = Field(default={})
     """Lines of each source file."""
     sources: str | None = None
     """A digest of everything at ``kernels``."""
@@ -85,7 +104,7 @@ class RunInfo(Row):
     specs_digest: str | None = None
     sandbox: str | None = None
     """What the kernels were confined by, or why by nothing."""
-    weakened: tuple[str, ...] = ()
+    weakened: Texts = ()
     """Settings that weaken checks."""
     selected: Count | None = None
     """How many kernels were selected."""
@@ -93,22 +112,22 @@ class RunInfo(Row):
     """False where the run ended before each of them was judged."""
     kept: Count | None = None
     """Verdicts that are those of earlier runs (``--reuse``)."""
-    infrastructure: tuple[str, ...] = ()
+    infrastructure: Texts = ()
     """Sentences about what went wrong that was not a kernel's doing."""
     fallback: str | None = None
     """Why ``auto`` took the host though there were signs of an AMD GPU."""
     library: str | None = None
     """On ROCm, the libamdhip64 that was used and how it was found."""
-    other_libraries: tuple[str, ...] = ()
+    other_libraries: Texts = ()
     """Those that were not used."""
     hip_version: str | None = None
     driver: str | None = None
     """The version of the driver."""
     emulator: str | None = None
     """Set where no GPU ran the kernels but an emulator below ROCm."""
-    visible: tuple[str, ...] = ()
+    visible: Texts = ()
     """The variables that hide devices, as they were set."""
-    left_out_devices: tuple[str, ...] = ()
+    left_out_devices: Texts = ()
     """Devices of another architecture."""
     compiler: str | None = None
     """What was asked for: "auto" (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc"."""
@@ -122,11 +141,11 @@ class RunInfo(Row):
     """The AMD GPU whose macros the sources saw where kernels ran on the host (``--arch``)."""
     shard: str | None = None
     """"2/4": the second of four parts of a run; the kernels of the others are ``not_run``, "in shard 3/4"."""
-    missing_shards: tuple[str, ...] = ()
+    missing_shards: Texts = ()
     """Shards that were not given when they were joined."""
     perturb: Count | None = None
     """The seed by which approximate instructions deviated."""
-    options: tuple[str, ...] = ()
+    options: Texts = ()
     """What the sources were compiled with, of the command line and of the port's file: ``-D NAME=1``; and options
     without a field of their own."""
 
@@ -176,7 +195,7 @@ def _agrees(row: KernelResult) -> KernelResult:
 
 
 _Results = Iterable[KernelResult]
-_Rows = tuple[Annotated[KernelResult, AfterValidator(_agrees)], ...]
+_Rows = Annotated[tuple[Annotated[KernelResult, AfterValidator(_agrees)], ...], FailFast()]
 
 
 class Record(Row):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from xml.etree import ElementTree
 
@@ -14,39 +15,60 @@ from conformance.record.model import BUILD
 from conformance.report.causes import Finding, find_causes
 from conformance.report.causes.compile_errors import compile_error_of
 from conformance.report.run_notes import remarks
-from conformance.report.runs import Records, executed, given_specs, labels, listed, rerun
+from conformance.report.runs import Records, executed, given_specs, labels, listed, rerun, what_was_judged
 from conformance.report.tally import launcher_results, of_module, results, tally
 from conformance.spec.load import Specs
 from conformance.text import one_line, some, visible
 
-# failure: no parity. error: no answer. skipped: declared, or not selected. As the exit code without a gate has it.
+# failure: no parity. error: no answer. skipped: not there, declared, or not selected; pytest's items are skipped alike.
 _ELEMENT = {
     "fail": "failure",
     "signature": "error",
     "compile_error": "error",
     "crash": "error",
     "timeout": "error",
-    "missing": "failure",
+    "missing": "skipped",
     "known_failure": "skipped",
     "not_run": "skipped",
 }
-# As next to kernels: one that the port leaves out, or that the runtime does not call, is not a failure.
-_LAUNCHER = {**_ELEMENT, "missing": "skipped"}
+_LAUNCHER = dict(_ELEMENT)
 
 
-def render_junit(records: Records, specs: Specs) -> str:
-    """An XML 1.0 document with one test case per kernel and record, and no character that XML forbids."""
+@dataclass(frozen=True)
+class Asked:
+    """What the gates make of a run's failures: why each that they allow is ``expected``, by name, and in ``unmet`` why
+    the run is not what was asked for (``None``: it is, or there is no gate and no failure)."""
+
+    expected: Mapping[str, str] = field(default_factory=dict)
+    unmet: str | None = None
+
+
+NOT_ASKED = Asked()
+
+
+def render_junit(records: Records, specs: Specs, asked: Asked = NOT_ASKED) -> str:
+    """An XML 1.0 document with one test case per kernel and record, and no character that XML forbids.
+
+    A failure that the gates allow is skipped, with the reason. Where they are not met and no kernel has failed, as when
+    too many are missing, a suite ``verdict`` has a failure: a run with exit code 1 has one, and one with 0 has none.
+    """
     found = listed(records)
     root = ElementTree.Element("testsuites", name="candle-parity")
     for name, record in zip(labels(found), found, strict=True):
         rows = results(record, specs)
         for module in specs.modules:
             title = module if len(found) == 1 else f"{module} ({name})"
-            _suite(root, title, record, of_module(rows, module), _facts(record, rows, specs))
+            _suite(root, title, record, of_module(rows, module), _facts(record, rows, specs), asked.expected)
         for module in specs.launcher_modules if record.launchers else ():
             title = f"launchers: {module}" if len(found) == 1 else f"launchers: {module} ({name})"
             called = of_module(launcher_results(record, specs), module)
-            _suite(root, title, record, called, _facts(record, rows, specs), _LAUNCHER)
+            _suite(root, title, record, called, _facts(record, rows, specs), asked.expected, _LAUNCHER)
+    if asked.unmet is not None and all(one.tag not in ("failure", "error") for one in root.iter()):
+        suite = ElementTree.SubElement(
+            root, "testsuite", name="verdict", tests="1", failures="1", errors="0", skipped="0"
+        )
+        case = ElementTree.SubElement(suite, "testcase", classname="candle-parity", name="verdict", time="0.000")
+        ElementTree.SubElement(case, "failure", type="verdict", message=visible(asked.unmet))
     ElementTree.indent(root, " ")
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
@@ -56,6 +78,7 @@ def _facts(record: Record, rows: list[KernelResult], specs: Specs) -> dict[str, 
     """The properties of every suite; those of specs, sandbox and remarks where there is something to say."""
     run = record.run
     facts = {"runtime": run.runtime, "device": run.device, "executed": executed(run)}
+    facts["judged"] = what_was_judged(run)
     facts["specs"] = given_specs(run, specs).strip()
     facts["specs_digest"] = run.specs_digest or ""
     facts["sandbox"] = run.sandbox or ""
@@ -63,9 +86,9 @@ def _facts(record: Record, rows: list[KernelResult], specs: Specs) -> dict[str, 
     return {key: value for key, value in facts.items() if value}
 
 
-def _kind(row: KernelResult, elements: Mapping[str, str]) -> str:
+def _kind(row: KernelResult, expected: Mapping[str, str], elements: Mapping[str, str]) -> str:
     # A message says that the kernel was selected, and why it has no verdict all the same.
-    if row.known_reason is not None:
+    if row.known_reason is not None or row.name in expected:
         return "skipped"
     unjudged = row.lost if elements is _LAUNCHER else row.status == "not_run" and row.message
     return "error" if unjudged else elements.get(row.status, "")
@@ -77,9 +100,10 @@ def _suite(
     record: Record,
     rows: list[KernelResult],
     facts: dict[str, str],
+    expected: Mapping[str, str],
     elements: Mapping[str, str] = _ELEMENT,
 ) -> None:
-    kinds = [_kind(row, elements) for row in rows]
+    kinds = [_kind(row, expected, elements) for row in rows]
     suite = ElementTree.SubElement(
         root,
         "testsuite",
@@ -103,7 +127,12 @@ def _suite(
             time=f"{row.seconds or 0:.3f}",
         )
         if kind:
-            first = row.known_reason or row.message or (row.failures[0].why if row.failures else row.status)
+            first = (
+                row.known_reason
+                or expected.get(row.name)
+                or row.message
+                or (row.failures[0].why if row.failures else row.status)
+            )
             detail = ElementTree.SubElement(case, kind, type=row.status, message=visible(first))
             if kind != "skipped":
                 detail.text = visible(_detail(record, row))
@@ -134,12 +163,19 @@ _LONGEST = 500
 
 def render_annotations(records: Records, specs: Specs) -> str:
     """A line per cause and place in the port, ``::error file=port/unary.hip,line=8,title=...::...``, at most ``MOST``
-    and then how many there are more. Files are named from the folder that the run was started in."""
+    and then how many there are more; before them a notice of what each run judged. Files are named from the folder that
+    the run was started in."""
     found = listed(records)
     names = [f" ({name})" if len(found) > 1 else "" for name in labels(found)]
     lines = [line for name, record in zip(names, found, strict=True) for line in _of(record, specs, name)]
-    more = [_command("notice", {"title": "candle-parity"}, f"{len(lines) - MOST} more are in the report")]
-    return "".join(f"{line}\n" for line in [*lines[:MOST], *(more if len(lines) > MOST else [])])
+    more = [_notice(f"{len(lines) - MOST} more are in the report")]
+    judged = [what_was_judged(record.run) for record in found]
+    said = [_notice(f"judged{name}: {one_line(of)}") for name, of in zip(names, judged, strict=True) if of]
+    return "".join(f"{line}\n" for line in [*said, *lines[:MOST], *(more if len(lines) > MOST else [])])
+
+
+def _notice(text: str) -> str:
+    return _command("notice", {"title": "candle-parity"}, text)
 
 
 def _of(record: Record, specs: Specs, name: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from conformance.outcome import Outcome
 from conformance.record import KernelResult
-from conformance.text import code, counted, one_line, plain, shortened, some, visible
+from conformance.text import code, continued, counted, one_line, plain, shortened, some
 
 _NAMED = 5
 _SHORT = 200
@@ -110,4 +110,4 @@ def explain(name: str, result: Outcome | KernelResult, shown: int) -> list[str]:
             lines.append(f"    got {failure.got}, expected {failure.expected}")
         if failure.reproduce:
             lines.append(f"    {failure.reproduce}")
-    return list(map(visible, lines))
+    return list(map(continued, lines))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from conformance.files import KERNELS, SHIPPED_KERNELS, SHIPPED_TRACES
+from conformance.files import KERNELS, SHIPPED, SHIPPED_KERNELS, SHIPPED_TRACES
 from conformance.record import Record, RunInfo
 from conformance.record.model import BUILD
 from conformance.runtimes import known_kind
 from conformance.runtimes.kind import NOTHING_RUNS
 from conformance.settings import judged_with
 from conformance.spec.load import Specs
-from conformance.text import one_line
+from conformance.text import counted, one_line
 
 Records = Record | Sequence[Record]
 
@@ -58,9 +58,27 @@ def _specs(run: RunInfo) -> str:
 
 
 def identity(run: RunInfo) -> str:
-    """Device, date and commits: ``NVIDIA H100, 2026-01-02, port at abc123, harness at def456``, as far as known."""
-    commits = (("port", run.git), ("harness", run.harness))
-    return ", ".join([run.device, run.started[:10], *(f"{what} at {commit}" for what, commit in commits if commit)])
+    """Device, date, tree and commits: ``NVIDIA H100, 2026-01-02, port (12 files, commit abc123), harness at def456``,
+    as far as known."""
+    judged = what_was_judged(run)
+    commits = (("port", None if judged else run.git), ("harness", run.harness))
+    parts = [run.device, run.started[:10], *filter(None, [judged])]
+    return ", ".join([*parts, *(f"{what} at {commit}" for what, commit in commits if commit)])
+
+
+def what_was_judged(run: RunInfo) -> str:
+    """``../port (12 files, commit 8a17ca0a4c3d with changes)``, not escaped; empty where no kernel was run, and for an
+    older record, which does not say it."""
+    if run.files is None or run.kernels is None:
+        return ""
+    return judged_tree(run.kernels, run.files, run.git)
+
+
+def judged_tree(kernels: str, files: int, commit: str | None) -> str:
+    """The path, number of kernel files and commit (``-dirty`` behind it: some differ) of a tree, as reports name it."""
+    changed = " with changes" if commit is not None and commit.endswith("-dirty") else ""
+    at = "in no commit" if commit is None else f"commit {commit.removesuffix('-dirty')}{changed}"
+    return f"{kernels} ({counted(files, 'file')}, {at})"
 
 
 def labels(records: Sequence[Record]) -> list[str]:
@@ -100,7 +118,9 @@ def rerun(run: RunInfo, kernel: str) -> str:
         words += [word for one in judged_with(run.options) for word in one.split(" ", 1)]
         if run.compiler not in (None, "auto"):
             words += ["--compiler", str(run.compiler)]
-        if run.kernels not in (None, KERNELS, SHIPPED_KERNELS):
+        if run.kernels == SHIPPED_KERNELS:
+            words += ["--kernels", SHIPPED]
+        elif run.kernels not in (None, KERNELS):
             words += ["--kernels", str(run.kernels)]
         words += [] if run.config is None else ["--config", run.config]
     if run.specs is not None:

@@ -19,7 +19,7 @@ from conformance.report import tally as figures
 from conformance.report.builds import compiles
 from conformance.report.causes import cause_lines, find_causes
 from conformance.report.run_notes import remarks
-from conformance.report.runs import Records, executed, given_specs, labels, listed
+from conformance.report.runs import Records, executed, given_specs, labels, listed, what_was_judged
 from conformance.report.tally import (
     Column,
     columns_of,
@@ -75,7 +75,9 @@ def verdict_line(record: Record, specs: Specs, screen: Screen = LOG) -> str:
     """How many kernels are at parity and where they ran, in one line."""
     (name,) = labels([record])
     line = _verdict(name, record, results(record, specs), specs)
-    line.append(f"; {one_line(executed(record.run))}", style="not bold default")
+    judged = what_was_judged(record.run)
+    of = f"; judged: {one_line(judged)}" if judged else ""
+    line.append(f"{of}; {one_line(executed(record.run))}", style="not bold default")
     return _rendered([line], screen)
 
 
@@ -200,6 +202,8 @@ def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, wi
             lines += [Text(f"  {what}: {said}")]
     libraries = dict.fromkeys(row.source for row in record.libraries if row.source)
     lines += [line for library in libraries for line in _indented(f"library: {one_line(library)}", width)]
+    tree = what_was_judged(record.run)
+    lines += _indented(f"judged: {one_line(tree)}", width) if tree else []
     lines += _indented(one_line(f"{record.run.device}: {executed(record.run)}"), width)
     if record.run.sandbox and not record.run.sandbox.startswith("none"):
         lines += _indented(f"sandbox: {one_line(record.run.sandbox)}", width)

@@ -35,6 +35,16 @@ def checkouts(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_the_declaration_of_a_port_does_not_take_the_place_of_the_list(checkouts: Path, capfd) -> None:
+    listed(checkouts, git(checkouts / "mine", "rev-parse", "HEAD"), 'defines = ["MINE=1"]\n').rename(
+        checkouts / "mine.toml"
+    )
+    before = (checkouts / "mine.toml").read_text()
+    said = answer(capfd, "ports", checkouts / "mine.toml", "--checkouts", checkouts, "--out", checkouts / "out")
+    assert (said.code, "would take its place" in said.err) == (2, True)
+    assert (checkouts / "mine.toml").read_text() == before
+
+
 def test_a_port_is_judged_as_its_row_declares(checkouts: Path, capfd: pytest.CaptureFixture[str]) -> None:
     commit = git(checkouts / "mine", "rev-parse", "HEAD")
     row = 'defines = ["MINE=1"]\nlaunch = [{ kernels = "fill_u32", block = [64] }]\n'

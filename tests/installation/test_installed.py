@@ -41,12 +41,16 @@ def port(tmp_path: Path) -> Path:
 def test_run_and_report(installation: Installation, tmp_path: Path) -> None:
     (tmp_path / "conformance").mkdir()  # a port may have a folder of any name
     (tmp_path / "conformance" / "__init__.py").write_text("raise SystemExit('not ours')\n")
-    run = installation.says(tmp_path, "candle-parity", "run", "uexp_f*", "--runtime", "cpu", "--json", "record.json")
+    words = ("run", "uexp_f*", "--runtime", "cpu", "--json", "record.json")
+    refused = installation.says(tmp_path, "candle-parity", *words)
+    assert (refused.returncode, "no port is named" in refused.stderr) == (2, True)
+    run = installation.says(tmp_path, "candle-parity", *words, "--kernels", "shipped")
     assert (run.returncode, without_progress(run.stderr)) == (0, "")
     record = json.loads((tmp_path / "record.json").read_text())
     assert record["summary"]["total"] == 748
     assert record["summary"]["pass"] == len([row for row in record["kernels"] if row["name"].startswith("uexp_f")])
     assert record["run"]["kernels"] == "the shipped kernels"
+    assert run.stdout.startswith("candle-parity judges the shipped kernels (14 files, in no commit)\n")
     assert str(installation.environment) not in run.stdout + (tmp_path / "record.json").read_text()
     assert [path.name for path in (installation.home / ".cache").iterdir()] == ["candle-parity"]
     assert (installation.cache / "objects").is_dir()
@@ -60,7 +64,7 @@ def test_run_and_report(installation: Installation, tmp_path: Path) -> None:
 
 
 def test_check(installation: Installation, tmp_path: Path) -> None:
-    check = installation.says(tmp_path, "candle-parity", "check", "--json", "check.json")
+    check = installation.says(tmp_path, "candle-parity", "check", "--kernels", "shipped", "--json", "check.json")
     assert (check.returncode, without_progress(check.stderr)) == (0, "")
     told = json.loads((tmp_path / "check.json").read_text())
     assert (told["kernels"], told["summary"]["defined"]) == ("the shipped kernels", 748)
@@ -69,6 +73,7 @@ def test_check(installation: Installation, tmp_path: Path) -> None:
 @pytest.mark.parametrize("subject", ["kernels", "reference"])
 def test_replay_of_the_shipped_traces(installation: Installation, tmp_path: Path, subject: str) -> None:
     words = ("replay", "--module", "fill", "--subject", subject, "--runtime", "cpu", "--json", "record.json")
+    words += ("--kernels", "shipped") if subject == "kernels" else ()
     replay = installation.says(tmp_path, "candle-parity", *words)
     assert (replay.returncode, without_progress(replay.stderr)) == (0, "")
     record = json.loads((tmp_path / "record.json").read_text())

@@ -31,6 +31,8 @@ TEXTS = {
     "tab": "\t=1",
     "return": "\r=1",
     "wide": "\uff1d1+1",
+    "commands": "::error file=x::y\n  ::stop-commands::t\n\u00a0::add-mask::s\n##[error]z ##vso[task.complete]\n"
+    "section_start:0:a\r\x1b[0K a ::error::b",
     "empty": "",
     "backslash": "a\\",
     "ticks": "`",

@@ -14,13 +14,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from conformance.engine.timing.bench_run import Loss
-from conformance.record import read_record, write_record
+from conformance.record import Record, read_record, write_record
 from conformance.record.bench import BenchRecord, BenchRun, WorkloadResult
 from conformance.report import render_html, render_junit, render_markdown, render_summary, render_terminal
 from conformance.report.bench import bench_markdown, render_bench
+from conformance.report.ci import render_annotations
 from conformance.report.kernels import explain
 from conformance.spec.load import load_specs
-from conformance.text import link, plain
+from conformance.text import Screen, link, plain, visible
 
 SPECS = load_specs()
 CONTROL = re.compile(
@@ -161,3 +162,38 @@ def test_a_link_leads_where_it_should_whatever_its_parts_are() -> None:
 def test_plain_text_is_left_alone_where_nothing_would_read_it_as_markup() -> None:
     for text in ("10.0", "2026-01-02T03:04:05Z", "-1.5", "host, 2 cores", "clang 19.1", "–"):
         assert plain(text) == text
+
+
+def logs(record: Record) -> Iterator[str]:
+    """What ends in logs of CI services: what is printed, and Markdown and XML, which a job may show there."""
+    for render in (render_terminal, render_markdown, render_summary, render_junit, render_html, render_annotations):
+        yield render(record, SPECS)
+    yield render_terminal(record, SPECS, Screen(60))
+    yield from ("\n".join(explain(row.name, row, shown=5)) for row in record.kernels if row.failures)
+
+
+COMMAND = re.compile(r"^\s*::(?!(?:error|notice) [^\n:]*::)|##\w*\[|[\r\x1b]", re.MULTILINE)
+
+
+def test_no_text_forms_a_command_of_a_ci_service() -> None:
+    """Only annotations are such, and begin with a title of ours."""
+    record = hostile_record(SPECS, TEXTS["commands"])
+    assert COMMAND.search(TEXTS["commands"])
+    for log in logs(record):
+        assert [match[0] for match in COMMAND.finditer(log)] == []
+    lines = render_annotations(record, SPECS).splitlines()
+    assert all(re.match("::(error|notice) (file=[^,]*,line=[^,]*,)?title=candle-parity", line) for line in lines)
+    printed = [line for log in logs(record) for line in log.splitlines() if line.lstrip().startswith("::")]
+    assert printed == lines
+
+
+def test_a_text_of_several_lines_begins_none_of_ours() -> None:
+    record = hostile_record(SPECS, "a\ncandle-parity: 748 of 748 kernels at parity")
+    assert "\ncandle-parity: 748" not in render_terminal(record, SPECS)
+    for row in record.kernels:
+        assert "\ncandle-parity: 748" not in "\n".join(explain(row.name, row, shown=5))
+
+
+def test_the_names_of_cpp_are_left_as_they_are() -> None:
+    assert visible("no member named ::std::max in a::b") == "no member named ::std::max in a::b"
+    assert visible("a ## b, x[i]") == "a ## b, x[i]"

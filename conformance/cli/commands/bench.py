@@ -9,7 +9,7 @@ from datetime import UTC
 
 from conformance.cli.progress import progress
 from conformance.cli.selection import check_cases, select
-from conformance.cli.setup import config_from, print_notes, setup_from, tree_at, tree_from
+from conformance.cli.setup import config_from, print_notes, print_tree, setup_from, tree_at, tree_from
 from conformance.cli.usage import UsageError
 from conformance.engine.messages import Setup
 from conformance.engine.modes import TimeTrees
@@ -76,6 +76,8 @@ def _measured(arguments: argparse.Namespace) -> tuple[BenchRecord, BaseException
     print_notes(settings, setup)
     if arguments.against is not None:
         trees.append(tree_at(arguments.against, settings, specs, config_beside(arguments.against)))
+    for tree in trees:
+        print_tree(tree, "times")
     mode = TimeTrees(tuple(trees))
     sizes = (arguments.size,) if arguments.size else SIZES[1:] if kind.on_host else SIZES
     jobs = arguments.jobs or len(os.sched_getaffinity(0))

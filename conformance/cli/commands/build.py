@@ -14,7 +14,7 @@ from tabulate import tabulate
 
 from conformance.cli.compile import Job, compile_tree, first_error, missing_header
 from conformance.cli.progress import progress
-from conformance.cli.setup import config_from, tree_from
+from conformance.cli.setup import config_from, print_tree, tree_from
 from conformance.port.amd_cache import Compiled
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
@@ -24,10 +24,10 @@ from conformance.record import write_record
 from conformance.record.assemble import build_record
 from conformance.settings import Settings
 from conformance.spec.load import Specs, load_specs
-from conformance.text import one_line, visible
+from conformance.text import one_line, quoted, visible
 from conformance.toolchains.amd import CompileFailure, Toolchain, find_toolchain
 from conformance.toolchains.targets import Target, targets_of
-from conformance.writing import write_bytes
+from conformance.writing import refuse_links, write_inside
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -41,6 +41,7 @@ def command(arguments: argparse.Namespace) -> int:
     if not sources:
         raise SourceError(f"kernels path {path} holds code objects only; build needs .hip or .cu files")
     toolchain = find_toolchain(targets)
+    print_tree(tree, "compiles")
     started, clock = datetime.now(UTC), monotonic()
     done: list[Job] = []
     with progress() as on_progress:
@@ -84,12 +85,14 @@ def _placed(
     files_of = _names(sources)
     found = []
     for job in jobs:
-        output = out / job.target.name / files_of[job.source]
+        name = PurePosixPath(job.target.name) / files_of[job.source]
+        output = out / name
+        refuse_links(out, name)
         if isinstance(job.result, CompileFailure):
             # An object of older sources must not be taken for this one's.
             output.unlink(missing_ok=True)
             continue
-        write_bytes(output, job.result.code)
+        write_inside(out, name, job.result.code)
         files = read_objects(output, job.source.label)
         found += [(job, object_under_candles_names(file, names)) for file in files]
     return found
@@ -165,17 +168,16 @@ def _print(
         if isinstance(job.result, CompileFailure):
             absent = missing_header(job, toolchain)
             verb = "does not compile" if absent is None else "cannot be compiled here"
-            print(f"{one_line(job.source.label)} {verb} for {job.target.name}:", file=sys.stderr)
-            print(f"  {visible(absent or first_error(job.result, job.source.root))}", file=sys.stderr)
+            print(f"candle-parity: {one_line(job.source.label)} {verb} for {job.target.name}:", file=sys.stderr)
+            print(quoted(absent or first_error(job.result, job.source.root), "  "), file=sys.stderr)
             continue
         for name, broken in job.result.broken.items():
-            line = f"{broken.place}: {called.shown(name)} does not compile for {job.target.name}:\n  {broken.why}"
-            print(visible(line), file=sys.stderr)
+            line = f"{broken.place}: {called.shown(name)} does not compile for {job.target.name}:"
+            print(f"candle-parity: {one_line(line)}\n{quoted(broken.why, '  ')}", file=sys.stderr)
     for finding in findings:
         mark = "warning: " if finding.is_warning else ""
         where = f"{finding.place} [{finding.target}]: {finding.kernel}" if finding.target else str(finding.place)
-        line = f"{mark}{where} {finding.message}"
-        print(visible(line), file=sys.stderr)
+        print(f"candle-parity: {one_line(f'{mark}{where} {finding.message}')}", file=sys.stderr)
     for target in targets:
         names = {name for job, file in objects if job.target == target for name in file.code.kernels}
         known = len(names & specs.kernels.keys())

@@ -59,9 +59,9 @@ def _answer(checkout: Checkout, specs: Specs, drift: Drift) -> dict[str, object]
 
 def _print_differences(checkout: Checkout, specs: Specs, drift: Drift) -> None:
     commit = f" (commit {checkout.commit[:12]})" if checkout.commit else ""
-    print(f"{checkout.path}{commit} against the specs of Candle {specs.upstream_commit[:12]}")
+    print(f"{visible(str(checkout.path))}{commit} against the specs of Candle {specs.upstream_commit[:12]}")
     if checkout.other_sources:
-        print(f"not loaded by name, not compared: {', '.join(checkout.other_sources)}")
+        print(f"not loaded by name, not compared: {visible(', '.join(checkout.other_sources))}")
     _section("new", [f"{found.name}  {place(found)}" for found in drift.new])
     _section("gone", [f"{kernel.name}  was {kernel.upstream}" for kernel in drift.gone])
     _section("changed", [f"{one.kernel.name}  {place(one.definition)}: {one.difference}" for one in drift.changed])
@@ -97,7 +97,7 @@ def _write(folder: Path, specs: Specs, checkout: Checkout, drift: Drift) -> None
             if not stub.known:
                 print(file_head(stub.module, source, checkout.modules.get(source, 1)))
             begun.add(stub.module)
-        print(stub.text)
+        print(visible(stub.text))
     _section("left to do by hand", _remaining(specs, checkout, drift))
 
 

@@ -16,12 +16,12 @@ from conformance.cli.progress import progress
 from conformance.cli.selection import check_cases, select
 from conformance.cli.usage import UsageError
 from conformance.dtypes import dtype
-from conformance.record import write_bytes
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.verdict.compare import is_poison
 from conformance.verdict.trials import TrialCase, generated, generated_parts
+from conformance.writing import write_inside
 from reference.expected import Expected
 
 FORMAT = "candle-parity goldens 2"
@@ -47,7 +47,7 @@ def command(arguments: argparse.Namespace) -> int:
             if not made:
                 continue
             data = golden_bytes(kernel, made, specs.upstream_commit, salt)
-            write_bytes(arguments.safetensors / kernel.module / f"{kernel.name}.safetensors", data)
+            write_inside(arguments.safetensors, f"{kernel.module}/{kernel.name}.safetensors", data)
             files, cases, size = files + 1, cases + len(made), size + len(data)
     if not files:
         raise UsageError(f"nothing was written: the right end of the {faults} selected cases is a fault")

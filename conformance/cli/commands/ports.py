@@ -44,7 +44,11 @@ def command(arguments: argparse.Namespace) -> int:
     if unknown:
         raise UsageError(f"{arguments.list}: has no port {min(unknown)!r}; it has {', '.join(p.name for p in listed)}")
     chosen = [port for port in listed if not arguments.only or port.name in arguments.only]
+    for port in chosen:
+        if port.declares and (arguments.checkouts / f"{port.name}.toml").resolve() == arguments.list.resolve():
+            raise UsageError(f"{arguments.list}: the declaration of port {port.name!r} would take its place; move it")
     told = {port.name: _words(port, arguments.checkouts) for port in chosen}
+    arguments.out.mkdir(exist_ok=True)
     lost = []
     for port, run in ((one, run) for one in chosen for run in one.runs):
         file = arguments.out / f"{port.name}.{re.sub(r'[^a-z0-9]+', '-', run.replace('--', '')).strip('-')}.json.xz"

@@ -15,7 +15,7 @@ from typing import Any
 
 from conformance.cli.progress import display
 from conformance.cli.selection import check_cases, counted, select, without_undefined
-from conformance.cli.setup import config_from, jobs_for, print_notes, setup_from, tree_from
+from conformance.cli.setup import config_from, jobs_for, print_notes, print_tree, setup_from, tree_from
 from conformance.cli.usage import UsageError
 from conformance.engine.compiler import NOT_HERE
 from conformance.engine.modes import RecordAnswers
@@ -29,7 +29,7 @@ from conformance.runtimes.hip.device import first_error
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
-from conformance.text import visible
+from conformance.text import one_line
 
 _PROVENANCE = {
     *("runtime", "device", "arch", "wave", "host", "hip_python", "started", "upstream_commit"),
@@ -58,6 +58,7 @@ def command(arguments: argparse.Namespace) -> int:
     if runtime_kind(setup.runtime).chooses_orders:
         setup = replace(setup, command=f"{setup.command} --order forward")
     print_notes(settings, setup)
+    print_tree(tree, "records the answers of")
     jobs = jobs_for(arguments.jobs, setup, len(kernels))
     with _folder(arguments.out) as out, tempfile.TemporaryDirectory(prefix=".parts-", dir=out) as folder:
         parts = Path(folder).resolve()
@@ -117,9 +118,9 @@ def _finish(kernels: Sequence[Kernel], result: Result, recorded: int, out: Path)
     answered = {outcome.name for outcome in outcomes if outcome.cases > outcome.failed}
     whose = " and ".join(counted([kernel for kernel in kernels if kernel.name in answered])) or "0 kernels"
     for label, log in result.compile_logs.items():
-        print(f"{label} does not compile: {first_error(log)}", file=sys.stderr)
+        print(f"candle-parity: {one_line(f'{label} does not compile: {first_error(log)}')}", file=sys.stderr)
     for outcome in bad:
-        print("not recorded: " + "\n".join(map(visible, explain(outcome.name, outcome, shown=1))))
+        print("not recorded: " + "\n".join(explain(outcome.name, outcome, shown=1)))
     if missing:
         print(f"defined in no source, {len(missing)} in all: {', '.join(missing[:3])}{' ...' * (len(missing) > 3)}")
     if left_out:

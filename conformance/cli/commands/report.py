@@ -9,16 +9,25 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from conformance.cli.ending import screen
-from conformance.cli.gate import BAD_INPUT, MET, Gating, conclude, gating_from
+from conformance.cli.gate import BAD_INPUT, MET, Gating, asked_of, conclude, gating_from
 from conformance.cli.judge import write_reports
 from conformance.cli.usage import UsageError
 from conformance.port.config import read_config
 from conformance.reading import read_json, shortened
-from conformance.record import Record, check_specs, kept_apart, merge, read_record, write_record, write_text
+from conformance.record import (
+    KernelResult,
+    Record,
+    check_specs,
+    kept_apart,
+    merge,
+    read_record,
+    write_record,
+    write_text,
+)
 from conformance.record.merge import contradictions, gaps
 from conformance.record.model import BUILD
 from conformance.report import render_terminal
-from conformance.report.ci import render_annotations, render_badge
+from conformance.report.ci import NOT_ASKED, render_annotations, render_badge
 from conformance.settings import Gate
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line
@@ -59,7 +68,8 @@ def command(arguments: argparse.Namespace) -> int:
     one = _of_one_run(arguments, gating, records)
     if arguments.json is not None:
         write_record(one, arguments.json)
-    written = write_reports(arguments, records, specs, gating.standing)
+    asked = asked_of(gating, one, _selected(one), specs) if arguments.junit and gating.anything else NOT_ASKED
+    written = write_reports(arguments, records, specs, gating.standing, asked)
     if arguments.badge is not None:
         write_text(arguments.badge, render_badge(records, specs))
     if arguments.annotations:
@@ -92,10 +102,13 @@ def _of_one_run(arguments: argparse.Namespace, gating: Gating, records: list[Rec
 
 def _gated(gating: Gating, record: Record, specs: Specs, missing: list[str]) -> int:
     """The exit code of the gates over what the run selected."""
-    rows = (*record.kernels, *record.launchers)
-    selected = [row for row in rows if row.status != "not_run" or row.message is not None]
     problem = "a shard is missing" if missing else None if record.run.complete else "the run did not come to its end"
-    return conclude(gating, record, selected, specs, undecided=problem)
+    return conclude(gating, record, _selected(record), specs, undecided=problem)
+
+
+def _selected(record: Record) -> list[KernelResult]:
+    rows = (*record.kernels, *record.launchers)
+    return [row for row in rows if row.status != "not_run" or row.message is not None]
 
 
 def _read(path: Path, specs: Specs) -> Record:

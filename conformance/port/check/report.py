@@ -14,6 +14,7 @@ from conformance.port.check.objects import ObjectFile
 from conformance.port.check.source import SourceTree
 from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.spec.kernel import Kernel
+from conformance.text import one_line
 
 _SHOWN = 40
 """Findings of a kind written out on a terminal; the JSON has all."""
@@ -130,7 +131,7 @@ def report_text(report: CheckReport) -> str:
     parts = [f"{len(report.tree.definitions)} source files define {count} kernels"] if report.tree.definitions else []
     targets = ", ".join(sorted({file.code.target for file in report.objects}))
     parts += [f"{len(report.objects)} code objects ({targets})"] if report.objects else []
-    lines += ["", f"{report.kernels}: {'; '.join(parts)}"]
+    lines += ["", f"{one_line(report.kernels)}: {'; '.join(parts)}"]
     present = len(defined & report.specs.keys())
     lines.append(
         f"{present} of Candle's {len(report.specs)} kernels by name, {len(_with_parameters(report))} with Candle's "
@@ -162,7 +163,7 @@ def _object_table(files: Sequence[ObjectFile]) -> list[str]:
 
 def _described(finding: Finding) -> str:
     where = " ".join(part for part in (finding.place, f"[{finding.target}]" if finding.target else "") if part)
-    return ": ".join(part for part in (where, f"{finding.kernel} {finding.message}".strip()) if part)
+    return one_line(": ".join(part for part in (where, f"{finding.kernel} {finding.message}".strip()) if part))
 
 
 def _missing(found: Sequence[Finding], specs: Mapping[str, Kernel]) -> list[str]:
