@@ -101,6 +101,11 @@ def test_an_absent_object_is_not_fetched(port: Path) -> None:
     assert not ran.exists(), ran.read_text()
 
 
+def _hidden(port: Path) -> None:
+    (port / "more.h").write_text("// more\n")
+    (port.parent / ".git" / "info" / "exclude").write_text("more.h\n")
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -196,8 +201,3 @@ def _file(file: Path, text: str) -> None:
 def _staged(file: Path) -> None:
     file.write_text("// more\n")
     git(file.parent, "add", file.name)
-
-
-def _hidden(port: Path) -> None:
-    (port / "more.h").write_text("// more\n")
-    (port.parent / ".git" / "info" / "exclude").write_text("more.h\n")
