@@ -131,6 +131,7 @@ def build_parser() -> CommandParser:
     ports.add_argument("list", type=Path, metavar="LIST", help="ports.toml")
     ports.add_argument("--checkouts", type=Path, required=True, metavar="DIR", help="the folder with their checkouts")
     ports.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder for the records")
+    ports.add_argument("--fetch", action="store_true", help="first fetch the ports that are not among the checkouts")
     ports.add_argument("--only", action="append", metavar="NAME", help="this port; may be given several times")
 
     diff = command("diff", "what became better and worse between two records")

@@ -15,7 +15,6 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from conformance.cli.main import parse
 from conformance.toolchains.amd import find_toolchain
 from conformance.toolchains.targets import AmdError, targets_of
 from tests.ci.server import program
@@ -117,28 +116,70 @@ def test_the_action_builds_for_five_targets(port: Path) -> None:
     assert "gfx1201" in (port / ".parity" / "PARITY.md").read_text()
 
 
-def test_the_board_workflow_fetches_what_the_list_names(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    (source / "a.hip").write_text("")
-    for words in (
-        ["init", "-q"],
-        ["add", "."],
-        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"],
-    ):
+@pytest.fixture
+def listed(tmp_path: Path, programs: Path) -> Path:
+    """A folder with a list of one port, whose address is that of a repository of this machine."""
+    (tmp_path / "programs").symlink_to(programs)
+    source, folder = tmp_path / "source", tmp_path / "list"
+    for each in (source, folder):
+        each.mkdir()
+    small_port(source)
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "first"]):
         subprocess.run(["git", "-C", str(source), *words], check=True)
     head = subprocess.run(["git", "-C", str(source), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
-    port = f'[[port]]\nname = "mine"\nrepository = "{source.as_uri()}"\ncommit = "{head.stdout.strip()}"\n'
-    (tmp_path / "ports.toml").write_text(port)
+    (folder / "ports.toml").write_text(
+        f'[[port]]\nname = "mine"\nrepository = "https://git.example/mine"\ncommit = "{head.stdout.strip()}"\n'
+        'kernels = "mine/port"\nruns = ["--runtime cpu --jobs 1 --order forward fill_u32"]\n'
+    )
+    return folder
+
+
+def board_step(folder: Path, name: str) -> tuple[int, str]:
     (job,) = load(".github/workflows/board.yml")["jobs"].values()
-    steps = {step["name"]: step["run"] for step in job["steps"] if "run" in step}
-    code, out = shell(steps["fetch"], tmp_path, {"LIST": "ports.toml"})
+    (step,) = (step["run"] for step in job["steps"] if step.get("name") == name)
+    address = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{(folder.parent / 'source').as_uri()}.insteadOf",
+        "GIT_CONFIG_VALUE_0": "https://git.example/mine",
+        "GIT_ALLOW_PROTOCOL": "file",
+    }
+    return shell(step.replace(".venv/bin/", ""), folder, {"LIST": "ports.toml", **address})
+
+
+def test_the_board_workflow_judges_what_the_list_names(listed: Path) -> None:
+    (listed / "records").mkdir()
+    (listed / "records" / "forged.json.xz").write_text("a record that the repository brings")
+    assert board_step(listed, "clean") == (0, "")
+    code, out = board_step(listed, "judge")
     assert code == 0, out
-    assert (tmp_path / "checkouts" / "mine" / "a.hip").exists()
-    for name in ("judge", "board"):
-        words = shlex.split(steps[name])
-        assert words[0] == ".venv/bin/candle-parity"
-        parse(words[1:])
+    assert (listed / "checkouts" / "mine" / "port" / "fill.hip").exists()
+    assert [file.name for file in (listed / "records").iterdir()] == [
+        "mine.runtime-cpu-jobs-1-order-forward-fill-u32.json.xz"
+    ]
+    code, out = board_step(listed, "board")
+    assert code == 0, out
+    assert "mine" in (listed / "BOARD.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"mine"', '"../mine"'),
+        ('"mine"', '"$(touch ran)"'),
+        ("https://git.example/mine", "ext::sh -c touch% ran"),
+        ("https://git.example/mine", "https://git.example/$(touch ran)"),
+        ("fill_u32", "--html ran"),
+    ],
+)
+def test_the_board_workflow_checks_the_list_before_it_fetches(listed: Path, old: str, new: str) -> None:
+    file = listed / "ports.toml"
+    file.write_text(file.read_text().replace(old, new))
+    code, out = board_step(listed, "judge")
+    assert code != 0, out
+    assert not (listed / "ran").exists()
+    assert not (listed.parent / "mine").exists()
+    assert not (listed / "checkouts").exists()
 
 
 @pytest.mark.parametrize("good", [True, False])
