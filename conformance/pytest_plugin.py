@@ -25,8 +25,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     given = any(value is not None for name, value in vars(config.option).items() if name.startswith(PREFIX))
     if given or config.rootpath.resolve() == source_tree() or _declared(config):
+        from conformance import environment
         from conformance.pytest_items import Parity
 
+        try:
+            environment.check()
+        except environment.EnvironmentValueError as error:
+            raise pytest.UsageError(str(error)) from None
         config.pluginmanager.register(Parity(config), "candle-parity-items")
 
 

@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from conformance import environment
 from conformance.cli.ending import ended
 from conformance.cli.new_options import new_parser
 from conformance.cli.usage import CommandParser, check_outputs, complete, kernel_names, module_names
@@ -205,6 +206,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def command() -> int:
         arguments = parse(argv)
         check_outputs(arguments)
+        environment.check()
         gc.disable()  # as own_module does
         # As judges have it: to start numpy's threads takes longer than all that a command has to compute.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

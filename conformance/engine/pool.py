@@ -27,6 +27,7 @@ from conformance.engine.messages import (
     to_map,
 )
 from conformance.engine.modes import Mode, PortMode, TimeTrees
+from conformance.environment import handed
 from conformance.outcome import Outcome
 from conformance.port.compiling.target import Limits
 from conformance.processes import InfrastructureError, Supervisor
@@ -72,7 +73,7 @@ class _Member:
         self.executor: ExecutorState | None = None
         self._count = 0
         module = TIMER if isinstance(mode, TimeTrees) else JUDGE
-        self._process = Process(supervisor, module, [self.progress.fd], _environment(module))
+        self._process = Process(supervisor, module, [self.progress.fd], _environment(module, setup))
         self.channel = self._process.channel
         self.channel.send({**to_map(setup), "mode": to_map(mode)})
 
@@ -121,15 +122,17 @@ def _has_no_verdict(answer: Answer) -> bool:
     return isinstance(answer, Compiled) and answer.infrastructure is not None
 
 
-def _environment(module: str) -> dict[str, str]:
+def _environment(module: str, setup: Setup) -> dict[str, str]:
     """One numpy thread per process, as the processes are the parallelism, and freed memory that stays the process's.
 
     By default glibc gives large arrays back to the system, which costs a page fault per 4 KiB of the next one: more
-    than half of the time of a whole ``bench``. A judge, whose arrays are smaller, keeps 8 MiB.
+    than half of the time of a whole ``bench``. A judge, whose arrays are smaller, keeps 8 MiB. A timer runs kernels
+    and gets what such a process may see of the environment; a judge gets all of it.
     """
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     memory = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40 if module == TIMER else 8 << 20)}
-    return {**threads, **memory, **os.environ}
+    seen = handed(runtime_kind(setup.runtime).environment, os.environ) if module == TIMER else os.environ
+    return {**threads, **memory, **seen}
 
 
 class Pool:
