@@ -59,6 +59,18 @@ def write_bytes(path: Path, data: bytes) -> None:
         raise FileError(f"{path}: cannot be written ({cause.strerror or cause}){_remedy(path, cause)}") from None
 
 
+def discard(path: Path) -> None:
+    """Remove what lies at ``path`` where ``write_bytes`` would make a new file there: a regular file, or a symbolic
+    link to one or to nothing, of which the link goes. Raises ``FileError``."""
+    try:
+        if _own_descriptor(path) is None and _is_replaced(path):
+            path.unlink(missing_ok=True)
+    except NotADirectoryError:
+        return  # writing it says so
+    except OSError as cause:
+        raise FileError(f"{path}: cannot be removed ({cause.strerror or cause}){_remedy(path, cause)}") from None
+
+
 def _own_descriptor(path: Path) -> int | None:
     """The open descriptor of this process that ``path`` names, as ``/dev/stdout`` and ``/dev/fd/3`` do.
 

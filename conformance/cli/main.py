@@ -19,7 +19,15 @@ from typing import Any
 from conformance import environment
 from conformance.cli.ending import ended
 from conformance.cli.new_options import new_parser
-from conformance.cli.usage import CommandParser, check_outputs, complete, kernel_names, module_names
+from conformance.cli.usage import (
+    CommandParser,
+    begin_outputs,
+    check_cache,
+    check_outputs,
+    complete,
+    kernel_names,
+    module_names,
+)
 from conformance.files import checkout, version
 from conformance.option import STDOUT, json_file, workers
 from conformance.settings import OPTIONS
@@ -122,6 +130,7 @@ def build_parser() -> CommandParser:
     report.add_argument("--annotations", action="store_true", help="print failures as GitHub shows them at the lines")
     report.add_argument("--badge", type=Path, metavar="F", help="write the coverage as a badge (SVG)")
     report.add_argument("--config", type=Path, metavar="FILE", help="the file whose [gate] is asked")
+    report.add_argument("--run-id", metavar="ID", help="refuse records of other runs (CANDLE_PARITY_RUN_ID of theirs)")
     report.add_argument("--source-url", type=_address, metavar="URL", help="HTML: where the port's sources can be read")
     report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
 
@@ -207,6 +216,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parse(argv)
         check_outputs(arguments)
         environment.check()
+        check_cache()
+        begin_outputs(arguments)
         gc.disable()  # as own_module does
         # As judges have it: to start numpy's threads takes longer than all that a command has to compute.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

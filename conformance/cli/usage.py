@@ -10,6 +10,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from conformance.files import CACHE, cache_folder
+from conformance.repository import RepositoryError, committed_below
+from conformance.writing import discard
+
 _RENDERED = ("md", "html", "summary", "junit", "badge")
 _INPUTS = {"records": "RECORD", "old": "OLD", "new": "NEW", "rendered": "--from", "wiring": "--wiring"}
 _INPUTS |= {"baseline": "--baseline", "config": "--config"}
@@ -63,6 +67,39 @@ def check_outputs(arguments: argparse.Namespace) -> None:
             if _same(path, other):
                 raise UsageError(f"{option} {path} would overwrite what {word} names; give another file")
         seen.append((option, path))
+
+
+_MAKES_RECORDS = ("run", "replay", "build")
+
+
+def begin_outputs(arguments: argparse.Namespace) -> None:
+    """Remove what an earlier run, or a repository, has left where this run will write: whatever ends this run, no older
+    record or report may be taken for its own. A file that the run reads as well stays. Raises ``FileError``."""
+    if arguments.command not in _MAKES_RECORDS:
+        return
+    inputs = [path for _, path in _inputs(arguments)]
+    for _, path in _outputs(arguments):
+        if not any(_same(path, read) for read in inputs):
+            discard(path)
+
+
+def check_cache() -> None:
+    """Raises ``UsageError`` where a repository has committed files in the cache folder: objects and verdicts that it
+    made up would be taken for ours."""
+    folder = cache_folder()
+    if not os.path.lexists(folder):
+        return
+    advice = f"name another folder in {CACHE}"
+    try:
+        found = committed_below(folder)
+    except RepositoryError as error:
+        if not os.environ.get(CACHE):
+            return  # the checkout of the harness itself
+        raise UsageError(
+            f"{CACHE}={folder}: lies in a work tree of which is not known what it holds ({error}); {advice}"
+        ) from None
+    if found is not None:
+        raise UsageError(f"{folder}: the cache folder holds {found}, which its repository has committed; {advice}")
 
 
 def _outputs(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
