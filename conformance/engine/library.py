@@ -112,6 +112,15 @@ class TreeLoader:
             self._digests[label] = hashlib.sha256(code).hexdigest()
         return self._digests[label]
 
+    def loaded(self) -> dict[str, bytes]:
+        """The code objects that the loader has of this tree, by their SHA-256."""
+        codes = [(label, self._loaded_code(label)) for label in self._modules]
+        return {self._digest(label, code): code for label, code in codes}
+
+    def _loaded_code(self, label: str) -> bytes:
+        """What was loaded of source ``label``."""
+        raise NotImplementedError
+
     def _table(self, label: str) -> LineTable:
         if label not in self._lines:
             try:
@@ -201,6 +210,9 @@ class Library(TreeLoader):
         return {label: words(source) for label, source in self._sources.items() if not source.is_code_object}
 
     def _code_of(self, label: str) -> bytes:
+        return self._code[label]
+
+    def _loaded_code(self, label: str) -> bytes:
         return self._code[label]
 
     def _function(self, label: str, name: str) -> Function | None:

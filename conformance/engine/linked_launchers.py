@@ -129,6 +129,9 @@ class Launchers(TreeLoader):
     def _code_of(self, label: str) -> bytes:
         return embedded(self._made[label].code, self._compiler.arch, label)
 
+    def _loaded_code(self, label: str) -> bytes:
+        return self._made[label].code
+
     def _function(self, label: str, name: str) -> Function | None:
         if (label, name) not in self._functions:
             self._functions[label, name] = self._loader().function(self._modules[label], name, launcher=True)
