@@ -6,6 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,8 @@ class _Member:
         module = TIMER if isinstance(mode, TimeTrees) else JUDGE
         self._process = Process(supervisor, module, [self.progress.fd], _environment(module, setup))
         self.channel = self._process.channel
-        self.channel.send({**to_map(setup), "mode": to_map(mode)})
+        with suppress(Closed, Late):  # one that has ended already is found when it is greeted
+            self.channel.send({**to_map(setup), "mode": to_map(mode)}, seconds=_SENDING)
 
     def send(self, asked: _Asked) -> None:
         """Hand over a request; one that cannot be delivered shows as the end of the process."""
@@ -173,8 +175,8 @@ class Pool:
                 executor = self._start(self._members[0])
                 assert executor.ready is not None
                 found = executor.ready
-            for member in self._members:
-                found = self._greet(member) or found
+            for member in [*self._members]:
+                found = self._greeted(member) or found
         except (Unusable, InfrastructureError) as error:
             raise EngineError(str(error)) from None
         return found
@@ -202,6 +204,14 @@ class Pool:
                 self._replace(member)  # the caller stopped asking
 
     # ---- judges
+
+    def _greeted(self, member: _Member) -> Ready | None:
+        """What ``_greet`` gives, of a second process where the first died: something from outside killed it, or it will
+        die again."""
+        try:
+            return self._greet(member)
+        except InfrastructureError:
+            return self._greet(self._renew(member))
 
     def _greet(self, member: _Member) -> Ready | None:
         try:
@@ -271,13 +281,18 @@ class Pool:
     def _replace(self, member: _Member) -> None:
         """A new process in place of ``member``; what it asked of an executor is stopped with it."""
         self._dismiss(member)
-        member.stop()
-        fresh = _Member(self._supervisor, member.setup, self._mode, member.number)
-        self._members[self._members.index(member)] = fresh
         try:
-            self._greet(fresh)
+            self._greeted(self._renew(member))
         except InfrastructureError as error:
             raise EngineError(str(error)) from None
+
+    def _renew(self, member: _Member) -> _Member:
+        """A new process in place of ``member``, which may ask for its executor."""
+        member.stop()
+        fresh = _Member(self._supervisor, member.setup, self._mode, member.number)
+        fresh.executor = member.executor
+        self._members[self._members.index(member)] = fresh
+        return fresh
 
     # ---- executors
 
