@@ -231,7 +231,7 @@ VARIABLES = (
     Variable(
         "HIPCPU_TIMEOUT_MS",
         CPU,
-        "the longest launch in milliseconds of the CPU time of its threads, and 20 times as long by the clock; `0`, "
+        "the longest launch in milliseconds of the CPU time of its threads, and 10 times as long by the clock; `0`, "
         "for none, weakens",
         "a whole number from 0 to 3600000",
         _whole(0, 3600000),

@@ -220,6 +220,11 @@ GLOBAL reads_file(int *out) {
   close(file);
 }
 
+GLOBAL sleeps(long milliseconds, int *out) {
+  for (long i = 0; i < milliseconds; ++i) usleep(1000);
+  out[0] = 1;
+}
+
 GLOBAL reads_named_file(const int *path, int *out) {
   char name[4096] = {};
   for (int i = 0; path[i]; ++i) name[i] = static_cast<char>(path[i]);

@@ -90,6 +90,15 @@ def test_an_endless_kernel_is_stopped(server: ForkServer) -> None:
     assert works_after
 
 
+@pytest.mark.parametrize(("milliseconds", "code"), [(250, 0), (60_000, TIMED_OUT)])
+def test_the_limit_is_of_computing_time_and_by_the_clock_of_ten_times_as_much(
+    server: ForkServer, milliseconds: int, code: int
+) -> None:
+    """A kernel that waits stands for one that other processes keep from the processor."""
+    launched, works_after = answer(server.run(_go_wrong, "sleeps", np.int64(milliseconds), one()))
+    assert (launched.code, works_after) == (code, True)
+
+
 def test_a_stack_overflow_is_caught(server: ForkServer) -> None:
     launched, works_after = answer(server.run(_go_wrong, "overflows_its_stack", one()))
     assert launched.code == ILLEGAL_ADDRESS
