@@ -26,8 +26,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     given = any(value is not None for name, value in vars(config.option).items() if name.startswith(PREFIX))
     if given or config.rootpath.resolve() == source_tree() or _declared(config):
+        from conformance import environment
+        from conformance.cli.usage import UsageError, check_cache
         from conformance.pytest_items import Parity
 
+        try:
+            environment.check()
+            check_cache()
+        except (environment.EnvironmentValueError, UsageError) as error:
+            raise pytest.UsageError(str(error)) from None
         config.pluginmanager.register(Parity(config), "candle-parity-items")
 
 

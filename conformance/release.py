@@ -28,5 +28,6 @@ def built() -> str:
 
 
 def _git(*words: str) -> str:
+    # `status` may run what .git/config names: this is our own checkout, whose code is being built, never a port's.
     options = ["-C", str(_ROOT), "-c", "safe.directory=*", "-c", "core.fsmonitor=false"]
     return subprocess.run(["git", *options, *words], capture_output=True, text=True, check=True).stdout.strip()

@@ -77,6 +77,18 @@ def refuse_links(folder: Path, name: str | PurePath) -> None:
             raise FileError(f"{path}: is a symbolic link, and no file is written through one; remove it")
 
 
+def discard(path: Path) -> None:
+    """Remove what lies at ``path`` where ``write_bytes`` would make a new file there: a regular file, or a symbolic
+    link to one or to nothing, of which the link goes. Raises ``FileError``."""
+    try:
+        if _own_descriptor(path) is None and _is_replaced(path):
+            path.unlink(missing_ok=True)
+    except NotADirectoryError:
+        return  # writing it says so
+    except OSError as cause:
+        raise FileError(f"{path}: cannot be removed ({cause.strerror or cause}){_remedy(path, cause)}") from None
+
+
 def _own_descriptor(path: Path) -> int | None:
     """The open descriptor of this process that ``path`` names, as ``/dev/stdout`` and ``/dev/fd/3`` do.
 

@@ -123,6 +123,7 @@ def sentence(error: Exception) -> str:
 def _bad_input() -> tuple[type[Exception], ...]:
     # Here, for they bring numpy and pydantic with them, which --help does without.
     from conformance.engine.pool import EngineError
+    from conformance.environment import EnvironmentValueError
     from conformance.port.definitions.source_text import SourceError
     from conformance.processes import InfrastructureError
     from conformance.record import FileError
@@ -136,6 +137,7 @@ def _bad_input() -> tuple[type[Exception], ...]:
         AmdError,
         CheckoutError,
         EngineError,
+        EnvironmentValueError,
         InfrastructureError,
         FileError,
         RustError,

@@ -16,10 +16,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from conformance import environment
 from conformance.cli.ending import ended
 from conformance.cli.new_options import new_parser
-from conformance.cli.outputs import check_outputs
-from conformance.cli.usage import CommandParser, complete, kernel_names, module_names
+from conformance.cli.outputs import begin_outputs, check_outputs
+from conformance.cli.usage import CommandParser, check_cache, complete, kernel_names, module_names
 from conformance.files import checkout, kernels_path, version
 from conformance.option import STDOUT, json_file, workers
 from conformance.processes.forked import allow_forks
@@ -125,6 +126,7 @@ def build_parser() -> CommandParser:
     report.add_argument("--annotations", action="store_true", help="print failures as GitHub shows them at the lines")
     report.add_argument("--badge", type=Path, metavar="F", help="write the coverage as a badge (SVG)")
     report.add_argument("--config", type=Path, metavar="FILE", help="the file whose [gate] is asked")
+    report.add_argument("--run-id", metavar="ID", help="refuse records of other runs (CANDLE_PARITY_RUN_ID of theirs)")
     report.add_argument("--source-url", type=_address, metavar="URL", help="HTML: where the port's sources can be read")
     report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
 
@@ -135,6 +137,7 @@ def build_parser() -> CommandParser:
     ports.add_argument("list", type=Path, metavar="LIST", help="ports.toml")
     ports.add_argument("--checkouts", type=Path, required=True, metavar="DIR", help="the folder with their checkouts")
     ports.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder for the records")
+    ports.add_argument("--fetch", action="store_true", help="first fetch the ports that are not among the checkouts")
     ports.add_argument("--only", action="append", metavar="NAME", help="this port; may be given several times")
 
     diff = command("diff", "what became better and worse between two records")
@@ -209,6 +212,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     def command() -> int:
         arguments = parse(argv)
         check_outputs(arguments)
+        environment.check()
+        check_cache()
+        begin_outputs(arguments)
         gc.disable()  # as own_module does
         # As judges have it: to start numpy's threads takes longer than all that a command has to compute.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

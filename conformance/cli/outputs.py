@@ -16,7 +16,7 @@ from pathlib import Path
 from conformance.cli.usage import UsageError
 from conformance.files import kernels_folder, spec_folder, traces_folder
 from conformance.option import COMPILING
-from conformance.writing import is_replaced
+from conformance.writing import discard, is_replaced
 
 OWN_FOLDER = ".parity"
 """Where our files for CI services write to, in the working directory: it is made where it does not exist."""
@@ -49,6 +49,9 @@ _READ_FOLDERS = {
 """Arguments that name what is read; of a folder, the files whose names end so."""
 
 
+_MAKES_RECORDS = ("run", "replay", "build")
+
+
 @dataclass(frozen=True)
 class _Input:
     """What ``word`` names: ``has`` says whether a file, whose path is resolved, is read for it."""
@@ -77,6 +80,17 @@ def check_outputs(arguments: argparse.Namespace, prefix: str = "--") -> None:
         for option, path in standing:
             if read.word != option and read.has(path.resolve()):
                 raise UsageError(f"{option} {path} would overwrite a file of what {read.word} names; give another file")
+
+
+def begin_outputs(arguments: argparse.Namespace) -> None:
+    """Remove what an earlier run, or a repository, has left where this run will write: whatever ends this run, no older
+    record or report may be taken for its own. A file that the run reads as well stays. Raises ``FileError``."""
+    if arguments.command not in _MAKES_RECORDS:
+        return
+    inputs = list(_inputs(arguments, "--"))
+    for _, path in outputs(arguments):
+        if not any(read.has(path.resolve()) for read in inputs):
+            discard(path)
 
 
 def outputs(arguments: argparse.Namespace, prefix: str = "--") -> Iterator[tuple[str, Path]]:

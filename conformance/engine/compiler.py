@@ -19,6 +19,7 @@ from conformance.port.compiling.in_child import NotJudged
 from conformance.port.compiling.shards import Part, parts_of
 from conformance.port.compiling.target import Limits, NoHipcc, Target, require_hipcc
 from conformance.port.definitions.source_text import SourceError
+from conformance.port.definitions.special_files import refuse_special_files
 from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
@@ -122,6 +123,7 @@ class Compiler:
         cuts = self._cuts_of(source)
         assert cuts is not None, part
         self.begin(f"compiling {source.label}")
+        _refuse_special_files(source, self.options)
         texts = [
             Text(cuts.text if part.whole else cuts.text_for(names), self._only(names))
             for names in dict.fromkeys((part.shard, part.asked))
@@ -164,6 +166,7 @@ class Compiler:
 
     def _compiled(self, source: KernelSource, launchers: bool) -> Made:
         self.begin(f"compiling {source.label}")
+        _refuse_special_files(source, self.options)
         build = self.kind.launchers if launchers else None
         extra = (*self._extra(source), *(() if build is None else build.words))
         library = None if build is None or build.compiler is None else build.compiler(self.arch)
@@ -220,6 +223,12 @@ class _CompilerVerdict:
     library: bool = False
 
 
+def _refuse_special_files(source: KernelSource, options: BuildOptions) -> None:
+    """Raises ``ScanError`` where a compiler of ``source`` would wait for a FIFO, or read a device without end."""
+    if not source.is_code_object:
+        refuse_special_files(source.path, (source.root, *options.include_dirs), options.forced)
+
+
 class SecondOpinion:
     """Asks AMD's compiler about sources of one tree, each once, for ``arch``, else for a target with waves of the size
     ``wave``."""
@@ -233,6 +242,10 @@ class SecondOpinion:
         """The status and message of a kernel, or a launcher, that the host does not compile, by ``error``."""
         if source.is_code_object or is_cuda(source, self._options):
             return "compile_error", error
+        try:
+            _refuse_special_files(source, self._options)
+        except SourceError:
+            return "compile_error", error  # AMD's compiler would wait for it too
         if (source, launcher) not in self._known:
             self._known[source, launcher] = self._ask_for_library(source) if launcher else self._ask(source)
         verdict = self._known[source, launcher]

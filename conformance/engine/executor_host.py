@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from conformance.engine.ipc import Closed, Garbled, Late, Process, Progress, pair
 from conformance.engine.messages import Ready, Setup, from_map, to_map
+from conformance.environment import handed
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.processes.child import telling_line
 from conformance.runtimes import runtime_kind
@@ -43,6 +44,7 @@ class Host:
     def __init__(self, supervisor: Supervisor, setup: Setup, printed: list[str]) -> None:
         self._supervisor = supervisor
         self._setup = setup
+        self._kind = runtime_kind(setup.runtime)
         self._printed = printed
         self._process: Process | None = None
         self._count = 0
@@ -111,7 +113,9 @@ class Host:
         """The host process, started where there is none."""
         if self._process is None or self._process.child.poll() is not None:
             self._close_host()
-            self._process = Process(self._supervisor, "conformance.engine.executor")
+            self._process = Process(
+                self._supervisor, "conformance.engine.executor", (), handed(self._kind.environment, os.environ)
+            )
             self._process.channel.send(to_map(self._setup)["data"])
         return self._process
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import msgpack
 
+from conformance.environment import HANG_SECONDS, value_of
 from conformance.files import own_module
 from conformance.processes import Supervisor, parent_word
 from conformance.processes.child import KEPT, decoded, tail
@@ -320,8 +321,6 @@ class Progress:
         os.close(self.fd)
 
 
-ENVIRONMENT = "CANDLE_PARITY_HANG_SECONDS"
-
 _DEFAULT = 90.0
 
 
@@ -329,10 +328,7 @@ def hang_seconds() -> float:
     """A launch, or a judge between two cases, that takes longer is stopped with its process.
 
     The cpu runtime ends endless loops itself well before; a GPU that hangs does not. ``$CANDLE_PARITY_HANG_SECONDS``
-    sets another limit.
+    sets another limit. Raises ``EnvironmentValueError``.
     """
-    try:
-        seconds = float(os.environ.get(ENVIRONMENT, ""))
-    except ValueError:
-        return _DEFAULT
-    return seconds if seconds > 0 else _DEFAULT
+    seconds: float | None = value_of(HANG_SECONDS)
+    return _DEFAULT if seconds is None else seconds

@@ -34,7 +34,8 @@ class Journal:
     def resume(self) -> str | None:
         """Take over what an earlier run has judged; why that cannot be, or ``None``."""
         try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()
+            # Not splitlines(): it would split at U+2028 too, which a text may hold.
+            lines = self.path.read_bytes().decode().split("\n")
         except FileNotFoundError:
             return "no run with these options was cut off"
         except (OSError, UnicodeDecodeError) as error:
@@ -99,7 +100,7 @@ class Journal:
 
 
 def _text(row: Mapping[str, Any]) -> str:
-    return json.dumps(row, sort_keys=True, ensure_ascii=False)
+    return json.dumps(row, sort_keys=True)
 
 
 def _row(line: str) -> dict[str, Any] | None:

@@ -205,6 +205,10 @@ class Judge:
             self._executors.alone()
         raise InfrastructureError(f"{TRIES} executors were lost while {kernel.name} was judged, not all to it")
 
+    def _loaded(self) -> dict[str, bytes]:
+        """The code objects that the executor has loaded, by their SHA-256."""
+        return {**self._library.loaded(), **self._launchers.loaded()}
+
     def _loader(self, kernel: Kernel) -> Library | Launchers | VendorLibraries:
         """Who finds the function of ``kernel``."""
         if kernel.is_library:
@@ -232,7 +236,7 @@ class Judge:
         if found.function is None:
             return Outcome(name=kernel.name, status=found.status, source=found.source, message=found.message)
         verdicts = KeptVerdicts(setup, mode, self._executors.ready)
-        key = verdicts.key(kernel, cases, found.code)
+        key = verdicts.key(kernel, cases, found.code, self._loaded)
         kept = verdicts.find(key)
         if kept is not None:
             return kept.model_copy(update={"source": found.source})

@@ -124,6 +124,15 @@ class TreeLoader:
             self._digests[piece] = hashlib.sha256(code).hexdigest()
         return self._digests[piece]
 
+    def loaded(self) -> dict[str, bytes]:
+        """The code objects that the loader has of this tree, by their SHA-256."""
+        codes = [(piece, self._loaded_code(piece)) for piece in self._modules]
+        return {self._digest(piece, code): code for piece, code in codes}
+
+    def _loaded_code(self, piece: Piece) -> bytes:
+        """What was loaded of ``piece``."""
+        raise NotImplementedError
+
     def _table(self, piece: Piece) -> LineTable:
         if piece not in self._lines:
             try:
@@ -278,6 +287,9 @@ class Library(TreeLoader):
         return {label: words(source) for label, source in self._sources.items() if not source.is_code_object}
 
     def _code_of(self, piece: Piece) -> bytes:
+        return self._code[piece]
+
+    def _loaded_code(self, piece: Piece) -> bytes:
         return self._code[piece]
 
     def _function(self, piece: Piece, name: str) -> Function | None:

@@ -131,6 +131,9 @@ class Launchers(TreeLoader):
     def _code_of(self, piece: Piece) -> bytes:
         return embedded(self._made[piece.label].code, self._compiler.arch, piece.label)
 
+    def _loaded_code(self, piece: Piece) -> bytes:
+        return self._made[piece.label].code
+
     def _function(self, label: str, name: str) -> Function | None:
         piece = Piece(label)
         if (piece, name) not in self._functions:

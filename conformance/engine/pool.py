@@ -6,6 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,7 @@ from conformance.engine.messages import (
     to_map,
 )
 from conformance.engine.modes import Mode, PortMode, TimeTrees
+from conformance.environment import handed
 from conformance.outcome import Outcome
 from conformance.port.compiling.target import Limits
 from conformance.processes import InfrastructureError, Supervisor
@@ -72,9 +74,10 @@ class _Member:
         self.executor: ExecutorState | None = None
         self._count = 0
         module = TIMER if isinstance(mode, TimeTrees) else JUDGE
-        self._process = Process(supervisor, module, [self.progress.fd], _environment(module), module == JUDGE)
+        self._process = Process(supervisor, module, [self.progress.fd], _environment(module, setup), module == JUDGE)
         self.channel = self._process.channel
-        self.channel.send({**to_map(setup), "mode": to_map(mode)})
+        with suppress(Closed, Late):  # one that has ended already is found when it is greeted
+            self.channel.send({**to_map(setup), "mode": to_map(mode)}, seconds=_SENDING)
 
     def send(self, asked: _Asked) -> None:
         """Hand over a request; one that cannot be delivered shows as the end of the process."""
@@ -121,15 +124,17 @@ def _has_no_verdict(answer: Answer) -> bool:
     return isinstance(answer, Compiled) and answer.infrastructure is not None
 
 
-def _environment(module: str) -> dict[str, str]:
+def _environment(module: str, setup: Setup) -> dict[str, str]:
     """One numpy thread per process, as the processes are the parallelism, and freed memory that stays the process's.
 
     By default glibc gives large arrays back to the system, which costs a page fault per 4 KiB of the next one: more
-    than half of the time of a whole ``bench``. A judge, whose arrays are smaller, keeps 8 MiB.
+    than half of the time of a whole ``bench``. A judge, whose arrays are smaller, keeps 8 MiB. A timer runs kernels
+    and gets what such a process may see of the environment; a judge gets all of it.
     """
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     memory = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40 if module == TIMER else 8 << 20)}
-    return {**threads, **memory, **os.environ}
+    seen = handed(runtime_kind(setup.runtime).environment, os.environ) if module == TIMER else os.environ
+    return {**threads, **memory, **seen}
 
 
 class Pool:
@@ -173,8 +178,8 @@ class Pool:
                 executor = self._start(self._members[0])
                 assert executor.ready is not None
                 found = executor.ready
-            for member in self._members:
-                found = self._greet(member) or found
+            for member in [*self._members]:
+                found = self._greeted(member) or found
         except (Unusable, InfrastructureError) as error:
             raise EngineError(str(error)) from None
         return found
@@ -202,6 +207,14 @@ class Pool:
                 self._replace(member)  # the caller stopped asking
 
     # ---- judges
+
+    def _greeted(self, member: _Member) -> Ready | None:
+        """What ``_greet`` gives, of a second process where the first died: something from outside killed it, or it will
+        die again."""
+        try:
+            return self._greet(member)
+        except InfrastructureError:
+            return self._greet(self._renew(member))
 
     def _greet(self, member: _Member) -> Ready | None:
         try:
@@ -271,13 +284,18 @@ class Pool:
     def _replace(self, member: _Member) -> None:
         """A new process in place of ``member``; what it asked of an executor is stopped with it."""
         self._dismiss(member)
-        member.stop()
-        fresh = _Member(self._supervisor, member.setup, self._mode, member.number)
-        self._members[self._members.index(member)] = fresh
         try:
-            self._greet(fresh)
+            self._greeted(self._renew(member))
         except InfrastructureError as error:
             raise EngineError(str(error)) from None
+
+    def _renew(self, member: _Member) -> _Member:
+        """A new process in place of ``member``, which may ask for its executor."""
+        member.stop()
+        fresh = _Member(self._supervisor, member.setup, self._mode, member.number)
+        fresh.executor = member.executor
+        self._members[self._members.index(member)] = fresh
+        return fresh
 
     # ---- executors
 

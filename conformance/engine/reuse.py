@@ -1,7 +1,8 @@
 """Verdicts of earlier runs, taken over where nothing that they depend on has changed (``--reuse``).
 
-Only a ``pass`` is kept, by the bytes of the code object, and only where kernels run on the host, whose threads take
-turns in an order that is the same every time: a GPU may answer otherwise the next time.
+Only a ``pass`` is kept, by the bytes of the code object, where those are all that the kernel depends on
+(``conformance.runtimes.cpu.dependence`` has what is known of that), and only where kernels run on the host, whose
+threads take turns in an order that is the same every time: a GPU may answer otherwise the next time.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from conformance.cache import ObjectFolder
 from conformance.cases.case import Case
 from conformance.engine.messages import Ready, Setup, to_map
 from conformance.engine.modes import JudgeGenerated, PortMode
+from conformance.environment import RUN_ID
 from conformance.files import CACHE, cache_folder, harness_digest
 from conformance.outcome import Outcome
 from conformance.processes.supervisor import MARK
 from conformance.runtimes import runtime_kind
+from conformance.runtimes.cpu.dependence import dependence_of
 from conformance.spec.kernel import Kernel
 from conformance.verdict.kept_answers import computed_by
 
@@ -51,9 +54,17 @@ class KeptVerdicts:
         self._setup, self._ready, self._declared = setup, ready, mode.tree.declared
         self._folder = ObjectFolder(cache_folder() / "verdicts", "judged", MOST_BYTES)
 
-    def key(self, kernel: Kernel, cases: Sequence[Case] | None, code: str) -> str | None:
-        """Of the verdict on ``cases`` of ``kernel`` in the code object with digest ``code``; ``None`` keeps none."""
-        if not self._uses or not code:
+    def key(
+        self,
+        kernel: Kernel,
+        cases: Sequence[Case] | None,
+        code: str,
+        loaded: Callable[[], Mapping[str, bytes]],
+    ) -> str | None:
+        """Of the verdict on ``cases`` of ``kernel`` in the code object with digest ``code``, one of those that its
+        process has ``loaded``; ``None`` keeps none, as where the kernel may depend on more than that object: on another
+        library, on what it asks the system for, or on code of another object that ran while that was loaded."""
+        if not self._uses or not code or not _stands_alone(code, loaded()):
             return None
         settings = {name: value for name, value in to_map(self._setup)["data"].items() if name not in _NO_MATTER}
         ids = None if cases is None else [case.id for case in cases]
@@ -73,9 +84,15 @@ class KeptVerdicts:
                     self._folder.keep(key, outcome.model_dump_json().encode())
 
 
+def _stands_alone(code: str, loaded: Mapping[str, bytes]) -> bool:
+    """Whether a kernel in the object with digest ``code`` depends on nothing but its bytes, as far as can be known."""
+    others = any(dependence_of(content).constructors for digest, content in loaded.items() if digest != code)
+    return code in loaded and not others and not dependence_of(loaded[code]).outside
+
+
 @cache
 def _judged_by() -> tuple[str, ...]:
     """The harness, and all of this machine that a verdict may depend on."""
-    names = {name for name in os.environ if name.startswith(("CANDLE_PARITY_", "HIP"))} - {CACHE, MARK}
+    names = {name for name in os.environ if name.startswith(("CANDLE_PARITY_", "HIP"))} - {CACHE, MARK, RUN_ID}
     settings = [f"{name}={os.environ[name]}" for name in sorted(names)]
     return (harness_digest(), computed_by(), sys.version, platform.platform(), *settings)

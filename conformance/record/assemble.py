@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.engine.modes import Tree
 from conformance.engine.run import Result
+from conformance.environment import RUN_ID, value_of
 from conformance.files import KERNELS, kernels_folder, shipped_name
 from conformance.outcome import INFRASTRUCTURE, KernelResult, Resources, Status
 from conformance.port.check.source import read_tree
@@ -147,6 +148,7 @@ def _identity(specs: Specs, tree: Tree | None, options: tuple[str, ...] = ()) ->
     )
     return {
         **of_tree,
+        "run_id": value_of(RUN_ID),
         "upstream_commit": specs.upstream_commit,
         "harness": harness_commit(),
         "specs": None if specs.given is None else shown(specs.given),

@@ -154,6 +154,7 @@ def _merged(parts: Sequence[Record]) -> Record:
 def _of_all(runs: Sequence[RunInfo]) -> dict[str, Any]:
     """What ``runs`` come to together, as fields of ``RunInfo``."""
     return {
+        "run_id": runs[0].run_id if len({run.run_id for run in runs}) == 1 else None,
         "infrastructure": tuple(dict.fromkeys(text for run in runs for text in run.infrastructure)),
         "started": min(run.started for run in runs),
         "seconds": sum(run.seconds for run in runs),

@@ -74,6 +74,8 @@ class RunInfo(Row):
     """ISO 8601 in UTC."""
     seconds: Annotated[float, Field(ge=0)]
     """Wall time."""
+    run_id: str | None = None
+    """What ``CANDLE_PARITY_RUN_ID`` called the run, by which a CI knows its own records."""
     hip_python: str | None = None
     upstream_commit: str
     arch: str | None = None

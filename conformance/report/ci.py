@@ -12,6 +12,7 @@ from conformance.files import KERNELS, SHIPPED_KERNELS
 from conformance.outcome import Status
 from conformance.record import KernelResult, Record, RunInfo
 from conformance.record.model import BUILD
+from conformance.report.again import again
 from conformance.report.causes import Finding, find_causes
 from conformance.report.causes.compile_errors import compile_error_of
 from conformance.report.run_notes import remarks
@@ -146,7 +147,7 @@ def _detail(record: Record, row: KernelResult) -> str:
         lines += [failure.case, f"  {failure.why}"]
         if failure.got is not None:
             lines.append(f"  element {failure.index}: got {failure.got}, expected {failure.expected}")
-        lines.append(f"  {failure.reproduce}")
+        lines.append(f"  {again(failure.reproduce)}")
     if not row.failures:
         lines.append(rerun(record.run, row.name))
     return "\n".join(lines)
@@ -211,7 +212,7 @@ def _text(record: Record, finding: Finding, rows: Sequence[KernelResult]) -> str
         some([row.name for row in rows], _NAMED),
         one_line(why)[:_LONGEST],
         f"to do: {finding.advice}",
-        rerun(record.run, first.name) if failure is None else failure.reproduce,
+        rerun(record.run, first.name) if failure is None else again(failure.reproduce),
     ]
     return "\n".join(map(one_line, filter(None, lines)))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from conformance.outcome import Failure, Status
 from conformance.record import KernelResult, Record
+from conformance.report.again import again
 from conformance.report.kernels import leak_of
 from conformance.report.runs import rerun
 from conformance.report.tally import of_family, ulps
@@ -124,7 +125,7 @@ def _group(record: Record, group: Sequence[KernelResult], specs: Specs) -> list[
     more = first.failed - min(len(first.failures), SHOWN_FAILURES)
     if first.failures and more > 0:
         lines += ["", f"{more} more in the record."]
-    if not any(failure.reproduce for failure in first.failures):
+    if not any(again(failure.reproduce) for failure in first.failures):
         lines += ["", *fence(rerun(record.run, first.name), "sh")]
     return lines
 
@@ -135,8 +136,9 @@ def _failure(failure: Failure) -> list[str]:
         where = "" if failure.index is None else f"element {failure.index}: "
         distance = "" if failure.ulp is None else f", {ulps(failure.ulp)} apart"
         lines.append(f"  - {where}got {code(str(failure.got))}, expected {code(str(failure.expected))}{distance}")
-    if failure.reproduce:
-        lines += ["", *(f"  {line}" for line in fence(failure.reproduce, "sh"))]
+    command = again(failure.reproduce)
+    if command:
+        lines += ["", *(f"  {line}" for line in fence(command, "sh"))]
     return lines
 
 

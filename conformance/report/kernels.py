@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from conformance.outcome import Outcome
 from conformance.record import KernelResult
+from conformance.report.again import again
 from conformance.text import code, continued, counted, one_line, plain, shortened, some
 
 _NAMED = 5
@@ -108,6 +109,7 @@ def explain(name: str, result: Outcome | KernelResult, shown: int) -> list[str]:
         lines += [f"  {failure.case}", f"    {failure.why}"]
         if failure.got and failure.expected:
             lines.append(f"    got {failure.got}, expected {failure.expected}")
-        if failure.reproduce:
-            lines.append(f"    {failure.reproduce}")
+        command = again(failure.reproduce)
+        if command:
+            lines.append(f"    {command}")
     return list(map(continued, lines))

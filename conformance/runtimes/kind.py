@@ -306,6 +306,10 @@ class RuntimeKind:
     launchers: LauncherBuild | None = None
     """How linked launchers are compiled; ``None`` where they cannot be called on this runtime."""
 
+    environment: tuple[str, ...] = ()
+    """The variables that its libraries and drivers read, which processes that run kernels get in addition to those of
+    ``conformance.environment``; a ``*`` stands for any rest."""
+
     libraries: Callable[[str], Sequence[str]] = lambda what: ()
     """The vendor's libraries that may be there, paths or names, best first: of matrix products (``blas``), ``rand``."""
 

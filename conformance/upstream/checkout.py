@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from conformance.port.definitions.preprocess import CUDA_DEFINES
 from conformance.port.definitions.scan import Definition, in_parallel, scan_file
 from conformance.port.definitions.source_text import ScanError
 from conformance.reading import read_bytes
+from conformance.repository import Repository, RepositoryError
 from conformance.upstream.rust import line_of, parse_file, text_of, walk
 
 KERNEL_FOLDER = Path("candle-kernels/src")
@@ -138,16 +138,11 @@ def _definitions(sources: list[Path], defines: tuple[str, ...], jobs: int) -> li
 
 
 def _commit(path: Path) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(path), "rev-parse", "HEAD", "--show-prefix"],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=20,
-        )
-    except (OSError, subprocess.SubprocessError):
+    """The commit of a checkout whose root is ``path``; a folder inside another repository has none of its own."""
+    repository = Repository(path.absolute())
+    if not (path / ".git").exists():
         return None
-    commit, prefix = [*done.stdout.splitlines(), ""][:2]
-    # A prefix: the folder lies inside another repository, whose commit says nothing of Candle.
-    return commit if not prefix else None
+    try:
+        return repository.commit()
+    except RepositoryError:
+        return None

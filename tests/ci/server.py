@@ -50,7 +50,7 @@ def program(folder: Path) -> Iterator[Path]:
 
 
 def _serve(listening: socket.socket) -> None:
-    from conformance.cli.commands import check, report, run  # noqa: F401
+    from conformance.cli.commands import board, check, ports, report, run  # noqa: F401
 
     while True:
         link, _ = listening.accept()

@@ -34,7 +34,9 @@ def load(name: str) -> dict[Any, Any]:
 def environment(folder: Path) -> dict[str, str]:
     """One with ``candle-parity`` of this tree in it: the programs lie next to ``folder``."""
     path = f"{folder.parent / 'programs'}:{os.environ['PATH']}"
-    return os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
+    github = {"RUNNER_TEMP": str(folder.parent / "temp"), "GITHUB_RUN_ID": "7"}
+    others = {"CI_PIPELINE_ID": "7", "SLURM_ARRAY_JOB_ID": "7", "SLURM_JOB_DEPENDENCY": "afterany:7_*(unfulfilled)"}
+    return os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"} | github | others
 
 
 def shell(script: str, folder: Path, variables: Mapping[str, str]) -> tuple[int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -156,6 +157,33 @@ def test_a_source_that_cannot_be_used_costs_its_own_kernels(kind, cli, port):
     assert (said.code, said.kernel("uneg_f32")["status"]) == (1, "compile_error")
     assert words in said.kernel("uneg_f32")["message"]
     assert said.kernel("fill_u8")["status"] == "pass"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '\ufeff#include "pipe.h"',
+        '/* c */ #include "pipe.h"',
+        '#/* c */include "pipe.h"',
+        '%:include "pipe.h"',
+        '#define PIPE "pipe.h"\n#include PIPE',
+        "#define PIPE(a) <pi##a>\n#include PIPE(pe.h)",
+        'asm(".incbin \\"port/pipe.h\\"");',
+        '#include "zeros.h"',
+    ],
+)
+def test_a_fifo_that_is_included_in_an_odd_way_is_refused_at_once(line, cli, port):
+    folder = port(f"{line}\n{NEG % ''}")
+    os.mkfifo(folder / "pipe.h")
+    (folder / "zeros.h").symlink_to("/dev/zero")
+    (folder / "fill.hip").write_text(
+        'extern "C" __global__ void fill_u8(unsigned char *p, unsigned char v, size_t n) {}'
+    )
+    said = cli("run", "uneg_f32", "fill_u8(shape=[3],value=pattern)", "--runtime", "cpu", "--kernels", folder)
+    row = said.kernel("uneg_f32")
+    assert row["status"] == "compile_error"
+    assert re.search(r"includes? .*, which is (a FIFO|a character device)", row["message"])
+    assert said.kernel("fill_u8")["status"] == "fail", "it was compiled"
 
 
 def test_a_header_that_is_a_fifo_does_not_end_a_run_of_everything(cli, port):

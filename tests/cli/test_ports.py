@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cache import locked
 from conformance.record import read_record
 from tests.cli.small_port import small_port
 from tests.commands import answer
@@ -77,6 +78,13 @@ def test_what_a_port_declares_of_itself_is_respected(checkouts: Path, capfd: pyt
         ("b" * 40, ("mine/port", "mine/absent"), "there is no such folder; in "),
         ("b" * 40, ('"mine"', '"../mine"'), "port 1: name must be letters, digits, '.' and '-'"),
         ("b" * 40, ("commit", "comit"), "port 1: commit must be a text that is not empty"),
+        ("b" * 12, ("", ""), "commit a whole one of 40 digits"),
+        ("b" * 40, ("https://", "ext::sh -c "), "repository an https:// address"),
+        ("b" * 40, ("https://", "https://git.example/; true; "), "repository an https:// address"),
+        ("b" * 40, ('"mine"', '"-mine"'), "port 1: name must be letters, digits, '.' and '-'"),
+        ("b" * 40, ("mine/port", "yours/port"), "kernels must be a path in the port's own folder, mine/..."),
+        ("b" * 40, ("mine/port", "mine/../../port"), "kernels must be a path in the port's own folder, mine/..."),
+        ("b" * 40, ("mine/port", "/mine/port"), "kernels must be a path in the port's own folder, mine/..."),
         ("b" * 40, ("[[port]]", "[[ports]]"), "lists no port; add a [[port]] with name, repository, commit"),
         ("b" * 40, ("[[port]]", "[[port"), "cannot be read as TOML"),
     ],
@@ -88,6 +96,68 @@ def test_a_list_that_cannot_be_judged_is_a_sentence(
     file.write_text(file.read_text().replace(*change))
     refused = answer(capfd, "ports", file, "--checkouts", checkouts, "--out", checkouts / "out")
     assert (refused.code, said in refused.err) == (2, True), refused.err
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("--kernels yours", "--kernels=yours", "--config yours.toml", "--no-sandbox", "--no-sand", "--html /tmp/a"),
+        *(
+            "--json=/tmp/a",
+            "-j4",
+            "--reuse",
+            "--baseline a",
+            "--runtime",
+            "--wave --no-sandbox",
+            "'/etc/passwd'",
+            "'a;b'",
+        ),
+    ],
+)
+def test_a_run_of_a_row_holds_nothing_that_says_which_kernels_by_what_guard_or_to_where(
+    checkouts: Path, capfd: pytest.CaptureFixture[str], word: str
+) -> None:
+    file = listed(checkouts, git(checkouts / "mine", "rev-parse", "HEAD"))
+    file.write_text(file.read_text().replace(RUN, f"{RUN} {word}"))
+    refused = answer(capfd, "ports", file, "--checkouts", checkouts, "--out", checkouts / "out")
+    assert (refused.code, "is not taken; a run is kernel patterns and" in refused.err) == (2, True), refused.err
+    assert not (checkouts / "out").exists()
+
+
+def test_two_runs_do_not_write_one_record(checkouts: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = listed(checkouts, git(checkouts / "mine", "rev-parse", "HEAD"))
+    file.write_text(file.read_text().replace(f'"{RUN}"', '"--wave 64", "wave --wave=64", "--wave=64"'))
+    refused = answer(capfd, "ports", file, "--checkouts", checkouts, "--out", checkouts / "out")
+    assert (refused.code, "would both write mine.wave-64.json.xz" in refused.err) == (2, True), refused.err
+
+
+def test_two_processes_do_not_write_one_record(checkouts: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = listed(checkouts, git(checkouts / "mine", "rev-parse", "HEAD"))
+    file.write_text(file.read_text().replace(RUN, "--wave 64"))
+    (checkouts / "out").mkdir()
+    with locked(checkouts / "out" / "mine.wave-64.json.lock", 0.0) as ours:
+        assert ours
+        refused = answer(capfd, "ports", file, "--checkouts", checkouts, "--out", checkouts / "out")
+    assert (refused.code, "another candle-parity ports is writing it" in refused.err) == (2, True), refused.err
+
+
+def test_kernels_that_lead_out_of_the_checkout_are_refused(checkouts: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (checkouts / "mine" / "port").rename(checkouts / "elsewhere")
+    (checkouts / "mine" / "port").symlink_to(checkouts / "elsewhere")
+    for words in (["add", "."], ["commit", "-m", "second"]):
+        git(checkouts / "mine", *words)
+    file = listed(checkouts, git(checkouts / "mine", "rev-parse", "HEAD"))
+    refused = answer(capfd, "ports", file, "--checkouts", checkouts, "--out", checkouts / "out")
+    assert (refused.code, "leads out of the checkout" in refused.err) == (2, True), refused.err
+
+
+def test_a_port_that_is_at_its_commit_but_changed_is_refused(
+    checkouts: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = listed(checkouts, git(checkouts / "mine", "rev-parse", "HEAD"))
+    (checkouts / "mine" / "port" / "more.h").write_text("")
+    refused = answer(capfd, "ports", file, "--checkouts", checkouts, "--out", checkouts / "out")
+    assert (refused.code, "-dirty, not at " in refused.err) == (2, True), refused.err
 
 
 def test_a_port_that_is_not_listed_is_named(checkouts: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -220,6 +220,20 @@ GLOBAL reads_file(int *out) {
   close(file);
 }
 
+GLOBAL sleeps(long milliseconds, int *out) {
+  for (long i = 0; i < milliseconds; ++i) usleep(1000);
+  out[0] = 1;
+}
+
+GLOBAL reads_named_file(const int *path, int *out) {
+  char name[4096] = {};
+  for (int i = 0; path[i]; ++i) name[i] = static_cast<char>(path[i]);
+  const int file = open(name, O_RDONLY);
+  char byte = 0;
+  out[0] = file < 0 ? -errno : static_cast<int>(read(file, &byte, 1));
+  if (file >= 0) close(file);
+}
+
 GLOBAL signals_itself(int *out) {
   signal(SIGUSR1, [](int) {});
   out[0] = kill(getpid(), 0) == 0 && raise(SIGUSR1) == 0 && pthread_kill(pthread_self(), SIGUSR1) == 0;

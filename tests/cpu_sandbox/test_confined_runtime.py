@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import importlib
 import os
 import re
@@ -89,6 +90,15 @@ def test_an_endless_kernel_is_stopped(server: ForkServer) -> None:
     assert works_after
 
 
+@pytest.mark.parametrize(("milliseconds", "code"), [(250, 0), (60_000, TIMED_OUT)])
+def test_the_limit_is_of_computing_time_and_by_the_clock_of_ten_times_as_much(
+    server: ForkServer, milliseconds: int, code: int
+) -> None:
+    """A kernel that waits stands for one that other processes keep from the processor."""
+    launched, works_after = answer(server.run(_go_wrong, "sleeps", np.int64(milliseconds), one()))
+    assert (launched.code, works_after) == (code, True)
+
+
 def test_a_stack_overflow_is_caught(server: ForkServer) -> None:
     launched, works_after = answer(server.run(_go_wrong, "overflows_its_stack", one()))
     assert launched.code == ILLEGAL_ADDRESS
@@ -114,6 +124,30 @@ HARMLESS = {"reads_file": 1, "signals_itself": 1, "joins_thread": 42}
 @pytest.mark.parametrize("kernel", HARMLESS)
 def test_harmless_calls_are_made(server: ForkServer, kernel: str) -> None:
     assert answer(server.run(Executor.launch, kernel, one())) == Launched(0, "", False, [HARMLESS[kernel]])
+
+
+def test_files_are_read_but_not_those_of_the_cache(server: ForkServer, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    (cache / "verdicts").mkdir(parents=True)
+    for file in (cache / "verdicts" / "kept", tmp_path / "beside"):
+        file.write_text("1")
+    (tmp_path / "link").symlink_to(cache)
+    guards, beside, kept, by_link = answer(server.run_before(_read_files, str(tmp_path)))
+    if "Landlock" not in guards or "without" in guards:
+        pytest.skip(f"no Landlock here: {guards}")
+    assert (beside, kept, by_link) == (1, -errno.EACCES, -errno.EACCES)
+
+
+def _read_files(executor: Executor, folder: str) -> tuple[str, int, int, int]:
+    guards = executor.confine(Limits(unread=Path(folder) / "link"))
+    executor.load()
+
+    def read(name: str) -> int:
+        path = np.frombuffer(f"{folder}/{name}\0".encode(), np.uint8).astype(np.int32)
+        (found,) = executor.launch("reads_named_file", path, one()).out
+        return found
+
+    return guards, read("beside"), read("cache/verdicts/kept"), read("link/verdicts/kept")
 
 
 def test_faulthandler_may_be_switched_on_afterwards(server: ForkServer) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from conformance.engine.journal import Journal
 from conformance.outcome import Failure, Outcome
 
@@ -46,6 +48,15 @@ def test_a_resumed_journal_holds_the_old_verdicts_too(tmp_path):
     assert third.resume() is None
     assert set(third.done) == {"a", "b"}
     assert third.started == STARTED
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85", "\x1c", "\r", "\ud800"])
+def test_a_text_with_another_end_of_line_costs_nothing(tmp_path, sign):
+    outcome = FAILED.model_copy(update={"message": f"one{sign}two"})
+    kept(tmp_path, PASSED, outcome)
+    again = Journal(tmp_path, WHAT, BY)
+    assert again.resume() is None
+    assert again.done == {"a": PASSED, "b": outcome}
 
 
 def test_a_line_that_was_cut_short_is_one_verdict_less(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -14,16 +15,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.cache import locked
 from conformance.cli.gate import BAD_INPUT, MET
 from conformance.cli.usage import UsageError
 from conformance.files import own_module
 from conformance.port.config import config_beside
 from conformance.reading import read_text, shortened
 from conformance.record import Port, read_record, write_record, write_text
-from conformance.record.commits import commit_of
+from conformance.record.commits import SHOWN, whole_commit_of
+from conformance.report.again import fetched, is_listed
 
 _OURS = {"name": str, "repository": str, "commit": str, "kernels": str, "runs": list}
-_NAME = re.compile(r"\w[\w.-]{0,60}")
+
+_OPTIONS = (
+    *("--runtime", "--wave", "--arch", "--perturb", "--order", "--compiler", "--compile-timeout", "--seed-salt"),
+    *("--module", "--jobs"),
+)
+"""What a run of a row may be given, each with a value: how kernels are judged, never which, by what guard or to where.
+A row comes from whoever proposes it."""
+
+_VALUE = re.compile(r"[\w.,:*?+-]+", re.ASCII)
+_PATTERN = re.compile(r"[\w*?\[][\w*?\[\]().,=-]*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -47,13 +59,16 @@ def command(arguments: argparse.Namespace) -> int:
     for port in chosen:
         if port.declares and (arguments.checkouts / f"{port.name}.toml").resolve() == arguments.list.resolve():
             raise UsageError(f"{arguments.list}: the declaration of port {port.name!r} would take its place; move it")
+    files = _files(arguments.list, chosen, arguments.out)
+    if arguments.fetch:
+        for port in chosen:
+            _fetch(port, arguments.checkouts)
     told = {port.name: _words(port, arguments.checkouts) for port in chosen}
     arguments.out.mkdir(exist_ok=True)
     lost = []
-    for port, run in ((one, run) for one in chosen for run in one.runs):
-        file = arguments.out / f"{port.name}.{re.sub(r'[^a-z0-9]+', '-', run.replace('--', '')).strip('-')}.json.xz"
+    for file, (port, run) in files.items():
         print(f"{port.name}: {run}", flush=True)
-        if not _judged(port, [*told[port.name], *shlex.split(run)], arguments.checkouts, file.resolve()):
+        if not _judged(port, [*told[port.name], *shlex.split(run)], arguments.checkouts, file):
             lost.append(file.name)
     if lost:
         print(f"candle-parity: no record of {', '.join(lost)}; what is above says why", file=sys.stderr)
@@ -82,10 +97,76 @@ def _rows(path: Path, rows: list[Any]) -> Iterator[_Listed]:
         for key, kind in _OURS.items():
             if not isinstance(row, dict) or not isinstance(row.get(key), kind) or not row[key]:
                 raise UsageError(f"{where}: {key} must be a {'list' if kind is list else 'text'} that is not empty")
-        if not _NAME.fullmatch(row["name"]) or not row["repository"].startswith("https://"):
-            raise UsageError(f"{where}: name must be letters, digits, '.' and '-', and repository an https:// address")
+        if not is_listed(row["name"], row["repository"], row["commit"]):
+            raise UsageError(
+                f"{where}: name must be letters, digits, '.' and '-', repository an https:// address, and commit a "
+                "whole one of 40 digits from 0 to f"
+            )
+        kernels = Path(row["kernels"])
+        if kernels.parts[0] != row["name"] or ".." in kernels.parts:
+            raise UsageError(f"{where}: kernels must be a path in the port's own folder, {row['name']}/...")
+        for run in row["runs"]:
+            _check_run(where, run)
         declares = {key: value for key, value in row.items() if key not in _OURS}
         yield _Listed(**{key: row[key] for key in _OURS if key != "runs"}, runs=tuple(row["runs"]), declares=declares)
+
+
+def _check_run(where: str, run: Any) -> None:
+    """Raises ``UsageError`` for a run that is not options of ``_OPTIONS`` with their values, and patterns."""
+    try:
+        words = shlex.split(run) if isinstance(run, str) and run.isprintable() else [""]
+    except ValueError:
+        words = [""]
+    while words:
+        word = words.pop(0)
+        option, equals, value = word.partition("=")
+        if option in _OPTIONS:
+            value = value if equals else words.pop(0) if words else ""
+            good = _VALUE.fullmatch(value) is not None and (bool(equals) or not value.startswith("-"))
+        else:
+            good = _PATTERN.fullmatch(word) is not None
+        if not good:
+            raise UsageError(
+                f"{where}: runs: {shortened(repr(run))}: {shortened(repr(word))} is not taken; a run is kernel "
+                f"patterns and, each with a value, {', '.join(_OPTIONS)}"
+            )
+
+
+def _files(path: Path, chosen: list[_Listed], out: Path) -> dict[Path, tuple[_Listed, str]]:
+    """Each run with the file of its record; raises ``UsageError`` where two would write the same one."""
+    found: dict[Path, tuple[_Listed, str]] = {}
+    for port, run in ((one, run) for one in chosen for run in one.runs):
+        slug = re.sub(r"[^a-z0-9]+", "-", run.replace("--", "").lower()).strip("-") or "run"
+        file = (out / f"{port.name}.{slug}.json.xz").absolute()
+        if file in found:
+            other, same = found[file]
+            raise UsageError(
+                f"{path}: {other.name}: {same} and {port.name}: {run} would both write {file.name}; leave one out"
+            )
+        found[file] = port, run
+    return found
+
+
+def _fetch(port: _Listed, checkouts: Path) -> None:
+    """The port at its commit, alone, in a new folder among the checkouts; one that is there is left as it is.
+
+    Raises ``UsageError`` where git cannot fetch it.
+    """
+    folder = checkouts / port.name
+    if os.path.lexists(folder):
+        return
+    # An https address may lead elsewhere, and no hook of a template is to run.
+    environment = {**os.environ, "GIT_ALLOW_PROTOCOL": os.environ.get("GIT_ALLOW_PROTOCOL", "https")}
+    git = ["git", "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"]
+    try:
+        for words in (
+            [*git, "init", "--quiet", "--template=", "--", str(folder)],
+            [*git, "-C", str(folder), "fetch", "--quiet", "--depth", "1", "--", port.repository, port.commit],
+            [*git, "-C", str(folder), "checkout", "--quiet", "--detach", port.commit],
+        ):
+            subprocess.run(words, check=True, env=environment, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise UsageError(f"{port.name}: {port.repository} at {port.commit} cannot be fetched ({error})") from None
 
 
 def _words(port: _Listed, checkouts: Path) -> list[str]:
@@ -93,21 +174,27 @@ def _words(port: _Listed, checkouts: Path) -> list[str]:
 
     Raises ``UsageError`` where the checkout is absent or at another commit.
     """
-    kernels = checkouts / port.kernels
-    again = f"git clone {port.repository} {port.name} && git -C {port.name} checkout {port.commit}"
+    kernels, folder = checkouts / port.kernels, checkouts / port.name
+    again = fetched(port.name, port.repository, port.commit)
     if not kernels.exists():
         raise UsageError(f"{kernels}: there is no such folder; in {checkouts}: {again}")
-    found = commit_of(kernels)
-    if found is None or not port.commit.startswith(found):
-        raise UsageError(f"{kernels}: is at {found or 'no commit'}, not at {port.commit[:12]}; in {checkouts}: {again}")
+    if not kernels.resolve().is_relative_to(folder.resolve()) or folder.is_symlink():
+        raise UsageError(f"{kernels}: leads out of the checkout {folder}; a port's kernels lie in its own repository")
+    found = whole_commit_of(kernels)
+    if found is None or found != (port.commit, False):
+        at = "no commit" if found is None else found[0][:SHOWN] + ("-dirty" if found[1] else "")
+        raise UsageError(f"{kernels}: is at {at}, not at {port.commit[:SHOWN]}; in {checkouts}: {again}")
     own = config_beside(kernels)
     if own is not None and port.declares:
         raise UsageError(f"{own.file} declares the port; leave {', '.join(port.declares)} out of its row in the list")
     if not port.declares:
         return ["--kernels", port.kernels]
-    lines = [f"{key} = {_toml(value)}" for key, value in {"kernels": port.kernels, **port.declares}.items()]
-    write_text(checkouts / f"{port.name}.toml", "\n".join(lines) + "\n")
-    return ["--config", f"{port.name}.toml"]
+    lines = [f"{json.dumps(key)} = {_toml(value)}" for key, value in {"kernels": port.kernels, **port.declares}.items()]
+    declaration = checkouts / f"{port.name}.toml"
+    if declaration.is_symlink():
+        raise UsageError(f"{declaration}: is a symbolic link, and the port's declaration goes there; remove it")
+    write_text(declaration, "\n".join(lines) + "\n")
+    return ["--config", declaration.name]
 
 
 def _toml(value: Any) -> str:
@@ -119,12 +206,17 @@ def _toml(value: Any) -> str:
 
 
 def _judged(port: _Listed, words: list[str], checkouts: Path, file: Path) -> bool:
-    """Whether the run left a record, which then names the port."""
-    file.unlink(missing_ok=True)
-    subprocess.run([*own_module("conformance"), "run", "-q", *words, "--json", str(file)], cwd=checkouts, check=False)
-    if not file.exists():
-        return False
-    record = read_record(file)
-    about = Port(name=port.name, repository=port.repository, commit=port.commit)
-    write_record(record.model_copy(update={"run": record.run.model_copy(update={"port": about})}), file)
-    return True
+    """Whether the run left a record, which then names the port. Raises ``UsageError`` while another one writes it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with locked(file.with_suffix(".lock"), 0.0) as ours:
+        if not ours:
+            raise UsageError(f"{file}: another candle-parity ports is writing it; wait for it, or give another --out")
+        file.unlink(missing_ok=True)
+        run = [*own_module("conformance"), "run", "-q", *words, "--json", str(file)]
+        subprocess.run(run, cwd=checkouts, check=False)
+        if not file.exists():
+            return False
+        record = read_record(file)
+        about = Port(name=port.name, repository=port.repository, commit=port.commit)
+        write_record(record.model_copy(update={"run": record.run.model_copy(update={"port": about})}), file)
+        return True

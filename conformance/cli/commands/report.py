@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -59,6 +60,8 @@ def command(arguments: argparse.Namespace) -> int:
     config = None if arguments.config is None else read_config(arguments.config)
     gating = gating_from(Gate.of(vars(arguments)), config)
     given = [_read(path, specs) for path in arguments.records]
+    if arguments.run_id is not None:
+        _check_run(given, arguments.records, arguments.run_id)
     for sentence in kept_apart(given):
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     records = merge(given)
@@ -109,6 +112,17 @@ def _gated(gating: Gating, record: Record, specs: Specs, missing: list[str]) -> 
 def _selected(record: Record) -> list[KernelResult]:
     rows = (*record.kernels, *record.launchers)
     return [row for row in rows if row.status != "not_run" or row.message is not None]
+
+
+def _check_run(records: Sequence[Record], paths: Sequence[Path], run_id: str) -> None:
+    """Raises ``UsageError`` for a record that was not made in the run ``run_id``."""
+    for record, path in zip(records, paths, strict=True):
+        if record.run.run_id != run_id:
+            has = "none" if record.run.run_id is None else shortened(record.run.run_id)
+            raise UsageError(
+                f"{path}: the record is not of this run: its run_id is {has}, and --run-id asks for "
+                f"{shortened(run_id)}; was it left by another run, or does the repository bring it?"
+            )
 
 
 def _read(path: Path, specs: Specs) -> Record:

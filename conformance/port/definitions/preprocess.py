@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
 from conformance.port.definitions.source_text import MOST, ScanError, includes, read_source
+from conformance.port.definitions.special_files import refuse_special_files
 from conformance.reading import read_bytes
 from conformance.toolchains.host import NoCompiler, Toolchain, find_toolchain
 
@@ -58,6 +59,7 @@ def preprocess(
     vendor's or of the C library's. Raises ``ScanError`` for an unreadable file, a missing header, ``#error`` and every
     other complaint of the preprocessor.
     """
+    refuse_special_files(path, include_dirs, forced)
     with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
         stubs = Path(folder)
         files = [header for header in forced if header.is_absolute()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from conformance.report.again import again
 from conformance.report.board.columns import NAMES, Board, Column
 from conformance.report.causes.find import Finding, Share
 from conformance.report.markdown import table
@@ -69,4 +70,4 @@ def command_of(share: Share, column: Column) -> str | None:
     """The command of the first of the kernel's failures that is under the cause."""
     texts = {case.text for case in share.cases}
     found = (one for one in share.kernel.failures if not texts or one.case.partition("(")[2].removesuffix(")") in texts)
-    return next((one.reproduce for one in found if one.reproduce), None)
+    return next(filter(None, (again(one.reproduce) for one in found)), None)

@@ -10,6 +10,7 @@ from pathlib import Path
 from conformance.files import KERNELS, SHIPPED_KERNELS
 from conformance.outcome import Status
 from conformance.record import KernelResult, Record
+from conformance.report.again import fetched
 from conformance.report.causes.find import Finding, find_causes
 from conformance.report.runs import executed, labels, rerun
 from conformance.report.tally import results
@@ -65,11 +66,11 @@ class Column:
 
     @property
     def prepare(self) -> str:
-        """The command that fetches the port, where the record names its repository."""
+        """The command that fetches the port, where the record names its repository as a list of ports may."""
         port = self.record.run.port
         if port is None:
             return ""
-        return f"git clone {port.repository} {port.name} && git -C {port.name} checkout {port.commit}"
+        return fetched(port.name, port.repository, port.commit)
 
     def state(self, row: KernelResult) -> Status:
         """How the kernel stands at this level."""

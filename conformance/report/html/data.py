@@ -13,6 +13,7 @@ from conformance.cases.case import parse_fields
 from conformance.cases.never_launched import never_launched
 from conformance.outcome import Failure, Robustness
 from conformance.record import KernelResult, Record, Resources, RunInfo
+from conformance.report.again import again
 from conformance.report.causes import find_causes
 from conformance.report.comparison import Changes
 from conformance.report.details import SHOWN_MESSAGE, upstream_url
@@ -269,7 +270,7 @@ def _failures(row: KernelResult, budget: list[int]) -> list[dict[str, Any]]:
 
 
 def _failure(failure: Failure) -> dict[str, Any]:
-    entry = asdict(failure)
+    entry = asdict(failure) | {"reproduce": again(failure.reproduce)}
     del entry["evidence"], entry["index"]
     return {
         key: value[:_LONGEST] if isinstance(value, str) and key != "reproduce" else value

@@ -10,10 +10,11 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from conformance.files import cache_folder
 from conformance.runtimes.cpu.build import INCLUDE, build, content_hash
 from conformance.runtimes.hip.binding import bind
 from conformance.runtimes.hip.errors import HipError
@@ -33,21 +34,24 @@ class Limits:
 
     ``memory`` is all private writable memory of the process (RLIMIT_DATA); a thread that runs blocks of 1,024 threads
     takes 80 MiB of it, of which little is ever used. ``file`` is the size of a file that is written, be it what the
-    kernels print or a module on its way into the loader.
+    kernels print or a module on its way into the loader. Where the system has Landlock, no file of the folder
+    ``unread`` is read either: verdicts and expected answers that are kept lie in the cache.
     """
 
     memory: int = 8 << 30
     file: int = 64 << 20
+    unread: Path | None = field(default_factory=cache_folder)
 
 
 def confine_process(library: ctypes.CDLL, message: Callable[[], str], limits: Limits) -> str:
     """Confine this process for good, by the runtime's ``library``, whose last ``message`` says why it cannot; what
     guards. Raises ``NoSandbox``."""
     library.hipcpuConfine.restype = ctypes.c_char_p
-    library.hipcpuConfine.argtypes = [ctypes.c_ulong, ctypes.c_ulong]
+    library.hipcpuConfine.argtypes = [ctypes.c_ulong, ctypes.c_ulong, ctypes.c_char_p]
     sys.dont_write_bytecode = True  # an import would be taken for a kernel that writes files
     os.environ["LIBC_FATAL_STDERR_"] = "1"  # likewise the C library, which reports a damaged heap to /dev/tty
-    guards = library.hipcpuConfine(limits.memory, limits.file)
+    unread = None if limits.unread is None else os.fsencode(limits.unread)
+    guards = library.hipcpuConfine(limits.memory, limits.file, unread)
     if guards is None:
         raise NoSandbox(message())
     return str(guards.decode())

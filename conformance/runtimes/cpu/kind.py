@@ -38,6 +38,7 @@ KIND = RuntimeKind(
     chooses_orders=True,
     asynchronous=False,
     executor_cores=0,
+    environment=("HIPCPU_*", "HIP_PYTHON_*"),
     code="host",
     in_a_folder=True,
     missing_header=_missing_header,

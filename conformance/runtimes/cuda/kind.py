@@ -56,5 +56,6 @@ KIND = RuntimeKind(
     open_compiler=_open_compiler,
     target_words=lambda arch: (f"--gpu-architecture={arch}",) if arch.startswith("sm_") else (),
     launchers=LauncherBuild(compiler=_launcher_compiler),
+    environment=("CUDA_*", "NVIDIA_*", "CUBLAS_*", "HIPCUDA_*", "HIP_PYTHON_*"),
     libraries=_libraries,
 )

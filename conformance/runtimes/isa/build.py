@@ -20,7 +20,7 @@ sandbox for the host code of launchers."""
 _HEADERS = (
     *("error.h", "memory.h", "options.h", "api.h", "canary.h", "hipcpu.h", "host_device.h", "launch.h"),
     *("descriptor.h", "sandbox.h", "sandbox_calls.inc", "sandbox_handler.h", "host_access.h", "stream_order.h"),
-    "print_text.h",
+    *("print_text.h", "launch_time.h"),
 )
 
 _VECTOR = ("avx2", "bmi2", "f16c", "fma")

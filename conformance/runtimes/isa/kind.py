@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from conformance.environment import PERTURB, value_of
 from conformance.runtimes.kind import BY_HIPCC, Choice, NoRuntime, Runtime, RuntimeKind
 
 if TYPE_CHECKING:
     from conformance.runtimes.kind import LaunchCounts
 
 ARCH = "CANDLE_PARITY_ISA_ARCH"
-PERTURB = "CANDLE_PARITY_ISA_PERTURB"
 SITES = "CANDLE_PARITY_ISA_SITES"
 """Where the interpreter writes what is executed of each kernel (``runtime/sites.h``), for ``tests/sites``."""
 LINES = ("-gline-tables-only",)
@@ -37,7 +37,7 @@ def _find() -> Choice:
 def _open(wave: int | None, threads: int | None) -> Runtime:
     from conformance.runtimes.isa.control import open_isa_runtime
 
-    return open_isa_runtime(_target(), threads, int(os.environ.get(PERTURB) or 0), os.environ.get(SITES))
+    return open_isa_runtime(_target(), threads, value_of(PERTURB) or 0, os.environ.get(SITES))
 
 
 def _count(runtime: Runtime, launches: Callable[[], object]) -> LaunchCounts:
@@ -63,6 +63,7 @@ KIND = RuntimeKind(
     count=_count,
     asynchronous=False,
     executor_cores=0,
+    environment=("HIPCPU_*", "HIP_PYTHON_*"),
     code="amd",
     compiler="hipcc",
     hipcc_words=LINES,

@@ -61,5 +61,9 @@ KIND = RuntimeKind(
     readable_log=without_comgr,
     missing_header=missing_header,
     launchers=BY_HIPCC,
+    environment=(
+        *("HIP_*", "HIPRTC_*", "ROCM_*", "ROC_*", "ROCR_*", "HSA_*", "GPU_*", "AMD_*", "AMDGPU_*"),
+        *("ROCBLAS_*", "HIPBLAS*_*", "TENSILE_*", "ROCRAND_*", "ROCP_*", "ROCPROFILER_*", "CUDA_VISIBLE_DEVICES"),
+    ),
     libraries=vendor_candidates,
 )

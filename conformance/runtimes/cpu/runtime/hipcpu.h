@@ -77,12 +77,13 @@ int hipcpuSetKernelAttribute(const void *kernel, int attribute, int value);
 
 // Sandboxes this process permanently, before it loads an untrusted module: no new process, no write to the file
 // system, no socket, no signal to other processes, no capabilities, and hard limits (see sandbox.h): `memory` bytes of
-// private writable memory and `file_bytes` bytes per written file, 0 for no limit. Returns the mechanisms in effect
+// private writable memory and `file_bytes` bytes per written file, 0 for no limit. With Landlock
+// no file in the folder `unread` is read either (null: none). Returns the mechanisms in effect
 // ("seccomp and Landlock 7"), or null where there are none; hipcpuLastMessage() then says why.
 //
 // A forbidden call in a kernel ends its launch with hipErrorLaunchFailure. Other code of a module, such as
 // static constructors, is named on stderr and exits the process with HIPCPU_FORBIDDEN_EXIT.
-const char *hipcpuConfine(unsigned long memory, unsigned long file_bytes);
+const char *hipcpuConfine(unsigned long memory, unsigned long file_bytes, const char *unread);
 #define HIPCPU_FORBIDDEN_EXIT 159  // 128 + SIGSYS
 
 #ifdef __cplusplus

@@ -1,9 +1,11 @@
 #include "pool.h"
 
+#include <algorithm>
 #include <new>
 #include <thread>
 
 #include "faults.h"
+#include "launch_time.h"
 
 namespace simt {
 namespace {
@@ -46,7 +48,10 @@ void Pool::run_blocks(Worker &worker, Job &job, bool caller) {
   const bool watched = deadline_.load(std::memory_order_relaxed) != 0;
   if (watched) {
     const std::lock_guard lock(running_mutex_);
-    running_.push_back({pthread_self(), &worker});
+    clockid_t clock = CLOCK_THREAD_CPUTIME_ID;
+    // Another thread reads it, for which CLOCK_THREAD_CPUTIME_ID would be its own.
+    if (pthread_getcpuclockid(pthread_self(), &clock) != 0) clock = CLOCK_MONOTONIC;
+    running_.push_back({pthread_self(), &worker, clock, nanoseconds_on(clock)});
   }
   const auto fail = [&job, &worker] {
     const std::lock_guard lock(job.incident_mutex);
@@ -124,7 +129,8 @@ bool Pool::run(Job &job, unsigned timeout_ms) {
 
 void Pool::arm(Job &job, unsigned timeout_ms) {
   if (!timeout_ms) return;
-  deadline_.store(nanoseconds(job.start) + std::int64_t{timeout_ms} * 1000000);
+  limit_.store(std::int64_t{timeout_ms} * nanoseconds_of_ms);
+  deadline_.store(nanoseconds(job.start) + clock_factor * limit_.load());
   if (!asleep_.load()) return;
   const std::lock_guard lock(watch_mutex_);
   asleep_ = false;
@@ -140,8 +146,10 @@ void Pool::arm(Job &job, unsigned timeout_ms) {
 }
 
 bool Pool::overdue() const {
-  const std::int64_t deadline = deadline_.load();
-  return deadline != 0 && nanoseconds(Clock::now()) >= deadline;
+  const std::int64_t deadline = deadline_.load(), limit = limit_.load();
+  return nanoseconds(Clock::now()) >= deadline ||
+         std::any_of(running_.begin(), running_.end(),
+                     [limit](const Running &r) { return nanoseconds_on(r.clock) - r.since >= limit; });
 }
 
 void Pool::disarm() { deadline_.store(0, std::memory_order_relaxed); }
@@ -166,9 +174,9 @@ void Pool::watch() {
       continue;
     }
     quiet = 0;
-    if (!overdue()) continue;
     const std::lock_guard running(running_mutex_);
     if (deadline_.load() != deadline) continue;  // that launch has ended; a thread in running_ is of the next
+    if (!overdue()) continue;
     for (const Running &r : running_) {
       r.worker->expire();
       interrupt(r.thread);

@@ -35,8 +35,6 @@ class Pool {
  public:
   // Runs the job on the calling thread, and on helper threads when it takes long. False: no memory for a worker.
   bool run(Job &job, unsigned timeout_ms);
-  // Whether the launch in progress is past its deadline. Async-signal-safe.
-  bool overdue() const;
 
  private:
   // Waking a thread costs more than most launches last.
@@ -48,6 +46,7 @@ class Pool {
   void watch();
   void arm(Job &job, unsigned timeout_ms);
   void disarm();
+  bool overdue() const;  // running_mutex_ is held
 
   std::mutex mutex_;
   std::condition_variable work_, idle_;
@@ -63,10 +62,13 @@ class Pool {
   bool watching_ = false;
   std::atomic<bool> asleep_{true};
   std::atomic<std::int64_t> deadline_{0};  // steady clock, nanoseconds; 0: no launch
+  std::atomic<std::int64_t> limit_{0};     // CPU time that a thread may take in the launch, nanoseconds
   std::mutex running_mutex_;
   struct Running {
     pthread_t thread;
     Worker *worker;
+    clockid_t clock;     // its CPU time
+    std::int64_t since;  // what that was when it began
   };
   std::vector<Running> running_;  // inside a job with a deadline
 };

@@ -32,7 +32,7 @@ namespace {
 
 // ---- Landlock, as in linux/landlock.h of a recent system
 
-constexpr long landlock_create_ruleset = 444, landlock_restrict_self = 446;
+constexpr long landlock_create_ruleset = 444, landlock_add_rule = 445, landlock_restrict_self = 446;
 constexpr unsigned landlock_version = 1, landlock_errata = 2;
 constexpr unsigned signals_between_threads_work = 1 << 1;  // erratum 2, fixed
 
@@ -55,13 +55,43 @@ constexpr LandlockVersion landlock_versions[] = {
     {6, {0, 0, 1}, 24},        // abstract sockets of others
 };
 constexpr std::uint64_t scope_signals = 2;
+constexpr std::uint64_t reading_files = 1 << 2;
+
+struct __attribute__((packed)) LandlockBeneath {
+  std::uint64_t allowed;
+  std::int32_t folder;
+};
 
 int landlock_abi() {
   return static_cast<int>(std::max(0L, syscall(landlock_create_ruleset, nullptr, 0, landlock_version)));
 }
 
-// A ruleset without rules: everything it handles is denied.
-FileDescriptor landlock_ruleset(int abi) {
+// Have `ruleset` allow reading `path` and what lies below it; what cannot be opened cannot be read anyway.
+void allow_reading(int ruleset, const std::string &path) {
+  const FileDescriptor opened(open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+  const LandlockBeneath rule{reading_files, opened.get()};
+  if (opened.get() >= 0) syscall(landlock_add_rule, ruleset, 1, &rule, 0);
+}
+
+// Have `ruleset` allow reading every file but those in the folder `unread`, an absolute path without links.
+bool allow_reading_but(int ruleset, const std::string &unread) {
+  for (std::size_t at = 0; at < unread.size();) {
+    const std::size_t end = std::min(unread.find('/', at + 1), unread.size());
+    const std::string folder = unread.substr(0, at + 1), next = unread.substr(at + 1, end - at - 1);
+    DIR *listed = opendir(folder.c_str());
+    if (!listed) return false;
+    while (const dirent *entry = readdir(listed)) {
+      const std::string name = entry->d_name;
+      if (name != "." && name != ".." && name != next) allow_reading(ruleset, folder + name);
+    }
+    closedir(listed);
+    at = end;
+  }
+  return true;
+}
+
+// A ruleset that denies everything it handles but reading files outside of the folder `unread`, where one is named.
+FileDescriptor landlock_ruleset(int abi, const std::string &unread) {
   LandlockRules rules{};
   std::size_t bytes = 0;
   for (const LandlockVersion &v : landlock_versions) {
@@ -74,7 +104,15 @@ FileDescriptor landlock_ruleset(int abi) {
   // Each thread gets a domain of its own; before the fix one could not interrupt another.
   const long errata = abi >= 6 ? syscall(landlock_create_ruleset, nullptr, 0, landlock_errata) : 0;
   if (errata > 0 && (errata & signals_between_threads_work)) rules.scopes |= scope_signals;
-  return FileDescriptor(bytes ? static_cast<int>(syscall(landlock_create_ruleset, &rules, bytes, 0)) : -1);
+  char *const resolved = unread.empty() ? nullptr : realpath(unread.c_str(), nullptr);
+  const std::string folder = resolved ? resolved : "";
+  std::free(resolved);
+  if (folder.size() > 1) rules.files |= reading_files;
+  FileDescriptor ruleset(bytes ? static_cast<int>(syscall(landlock_create_ruleset, &rules, bytes, 0)) : -1);
+  // A folder above that cannot be listed: reading is not restricted, but everything else is.
+  if (ruleset.get() >= 0 && folder.size() > 1 && !allow_reading_but(ruleset.get(), folder))
+    return landlock_ruleset(abi, "");
+  return ruleset;
 }
 
 // ---- per-thread settings: each thread makes its own, the others in a signal handler
@@ -206,7 +244,7 @@ Error confine(const Limits &limits, std::string &guards) {
     install_sandbox_handler();
     set_limits(limits);
     const int abi = landlock_abi();
-    const FileDescriptor ruleset = landlock_ruleset(abi);
+    const FileDescriptor ruleset = landlock_ruleset(abi, limits.unread);
     per_thread.ruleset = ruleset.get();
     const int missed = confine_threads();
     if (missed < 0) return fail(NotSupported, "no sandbox: /proc/self/task cannot be read, is /proc mounted?");
@@ -225,7 +263,8 @@ Error confine(const Limits &limits, std::string &guards) {
 
 }  // namespace simt
 
-SIMT_API const char *hipcpuConfine(unsigned long memory, unsigned long file_bytes) {
+SIMT_API const char *hipcpuConfine(unsigned long memory, unsigned long file_bytes, const char *unread) {
   static thread_local std::string *guards = new std::string;
-  return simt::confine({memory, file_bytes}, *guards) == simt::Success ? guards->c_str() : nullptr;
+  return simt::confine({memory, file_bytes, unread ? unread : ""}, *guards) == simt::Success ? guards->c_str()
+                                                                                             : nullptr;
 }

@@ -6,6 +6,10 @@
 // forbidden: they fail with EPERM and are reported (SIGSYS, faults.cpp). clone3 and openat2 keep their flags in memory
 // where no filter can see them: they get ENOSYS, and the C library uses clone and openat.
 //
+// Landlock keeps the files of one folder from being read. It can allow only, and a folder with all that is in it. So
+// the folders next to each part of that folder's path are allowed as they are now: a file that comes to lie next to one
+// of its parts later cannot be read either. Names of files can be listed everywhere.
+//
 // Landlock is a second layer for files and TCP, and the only one for reading other processes' memory: /proc/PID/mem is
 // opened for reading, as any file may be.
 //
@@ -29,6 +33,7 @@ namespace simt {
 struct Limits {
   std::size_t memory = 0;      // bytes of private writable memory (RLIMIT_DATA); 0: no limit
   std::size_t file_bytes = 0;  // bytes of a file that is written, memory files included (RLIMIT_FSIZE); 0: no limit
+  std::string unread;          // a folder of which no file is read from now on, where there is Landlock; "" for none
 };
 
 // Confines every thread of the process permanently and sets `guards` to the mechanisms in effect, "seccomp and

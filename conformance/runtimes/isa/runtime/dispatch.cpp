@@ -9,6 +9,7 @@
 #include "group.h"
 #include "hostcalls.h"
 #include "launch.h"
+#include "launch_time.h"
 #include "memory.h"
 #include "options.h"
 #include "sites.h"
@@ -268,10 +269,10 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   l.poison = {poison(Otherwise::Registers), poison(Otherwise::Lds), poison(Otherwise::Scratch)};
   Progress progress;
   if (settings.timeout_ms()) {
-    progress.has_deadline = true;
     // What has hung once is likely to hang again, at the cost of all kernels behind it.
     const u32 part = kernel.name == last_late ? 8 : 1;
-    progress.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(settings.timeout_ms() / part);
+    progress.limit = settings.timeout_ms() * simt::nanoseconds_of_ms / part;
+    progress.start = std::chrono::steady_clock::now();
   }
   const auto work = [&](Runner &mine) {
     const auto next = [&](u32(&id)[3]) {

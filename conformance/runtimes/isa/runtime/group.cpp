@@ -4,6 +4,7 @@
 
 #include "buffers.h"
 #include "decoder.h"
+#include "launch_time.h"
 #include "memory.h"
 #include "options.h"
 
@@ -63,6 +64,15 @@ std::string global_place(const Window &arguments, u64 address) {
     return "at offset " + std::to_string(offset) + " of the kernel's " + std::to_string(size) + " bytes of arguments";
   const std::string text = located(address);
   return text.starts_with("an address") ? "at " + text : text;
+}
+
+// Whether a thread that has run the launch since its CPU time was `began` has run it for too long. Its CPU time is
+// asked for only where the clock has come to as much, for that is a system call.
+bool is_late(const Progress &progress, std::int64_t began) {
+  if (!progress.limit) return false;
+  const auto passed = std::chrono::nanoseconds(std::chrono::steady_clock::now() - progress.start).count();
+  return passed > progress.limit &&
+         (passed > simt::clock_factor * progress.limit || simt::computed() - began > progress.limit);
 }
 
 }  // namespace
@@ -254,6 +264,7 @@ void Runner::take_turns(const Launch &launch, const Kernel &kernel, const Next &
   const u32 threads = launch.block[0] * launch.block[1] * launch.block[2];
   const u32 count = (threads + launch.wave - 1) / launch.wave;
   std::size_t live = 0, wanted = launch.late ? std::max(1u, interleaved / count) : 1;
+  const std::int64_t began = simt::computed();
   u64 since = round_ = 0;  // when a group has ended or begun
   random_.seed(1);
   left_.clear();
@@ -279,7 +290,7 @@ void Runner::take_turns(const Launch &launch, const Kernel &kernel, const Next &
     }
     if (round_ - since > patience && 2 * wanted * count <= most_waves) wanted *= 2, since = round_;
     if (progress.stopped) return;
-    if (live && progress.has_deadline && std::chrono::steady_clock::now() > progress.deadline) {
+    if (live && is_late(progress, began)) {
       const Resident &first = *residents_[0];
       u32 late = 0;
       while (late + 1 < count && first.waves[late]->ended) ++late;

@@ -17,8 +17,8 @@ struct Progress {
   std::atomic<u64> next{0};
   std::atomic<bool> stopped{false};
   std::atomic<u64> executed{0};
-  std::chrono::steady_clock::time_point deadline;
-  bool has_deadline = false;
+  std::chrono::steady_clock::time_point start;
+  std::int64_t limit = 0;  // nanoseconds of a thread's CPU time; 0 for none
   std::mutex mutex;
   std::string message;  // of the first fault
   Fault::Kind kind = Fault::Other;

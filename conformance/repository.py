@@ -1,0 +1,181 @@
+"""What commit a folder is at and whether its files differ, without running anything that its repository names.
+
+A port may come as an archive with a ``.git`` folder of its own. Its ``.git/config`` can name programs that git runs:
+filters, a file system monitor, hooks, what fetches absent objects. So git is asked only for what it reads from its own
+files, with these switched off, and the files of the work tree are read and hashed here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.reading import read_bytes
+
+_SECONDS = 20
+
+_OFF = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.untrackedCache=false"),
+    *("-c", "core.quotePath=false"),
+    *("-c", "core.pager=cat"),
+)
+"""Settings on the command line win over those of the repository."""
+
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_OPTIONAL_LOCKS": "0",  # a question must not write the index
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",  # for a git before 2.45, which does not know the line above
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+
+_LINK, _MODULE = "120000", "160000"
+_LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {size}\n"
+
+
+class RepositoryError(RuntimeError):
+    """Git is not installed, or cannot read the repository; the message says which."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a commit: git's mode, the hash of its content, and its path from the root of the work tree."""
+
+    mode: str
+    digest: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Repository:
+    """The work tree whose root is ``top``."""
+
+    top: Path
+
+    def commit(self) -> str:
+        """The whole hash of the commit that is checked out; raises ``RepositoryError`` where there is none."""
+        return self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
+
+    def entries(self, inside: Sequence[str]) -> list[Entry]:
+        """What the commit that is checked out has below the paths ``inside``, from the root; raises
+        ``RepositoryError``."""
+        text = self._git("ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", *inside)
+        rows = [row.partition("\t") for row in text.split("\0") if row]
+        return [Entry(*(head.split(" ")[0], head.split(" ")[2]), path) for head, _, path in rows]
+
+    def indexed(self, inside: str) -> list[str]:
+        """The files below ``inside`` that the index has, from the root; raises ``RepositoryError``."""
+        return [name for name in self._git("ls-files", "-z", "--", inside).split("\0") if name]
+
+    def differs(self, inside: Sequence[str]) -> bool:
+        """Whether files below the paths ``inside`` are not those of the commit, or there are further ones that no
+        ``.gitignore`` names.
+
+        Bytes count, and whether a file is a link; the executable bit does not, for nothing compiles otherwise for it.
+        Line ends that git writes as CRLF on a checkout, and the content of a file that Git LFS keeps, are those of the
+        commit. Whatever another filter made of a file differs. Raises ``RepositoryError``.
+        """
+        entries = self.entries(inside)
+        if any(self._changed(entry) for entry in entries):
+            return True
+        # The files that .gitignore lists, but not .git/info/exclude, which no commit has.
+        words = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore", "--", *inside)
+        modules = tuple(f"{entry.path}/" for entry in entries if entry.mode == _MODULE)
+        others = [name for name in self._git(*words).split("\0") if name and not name.startswith(modules)]
+        # A file that is staged and not committed is in the index, and so none of the others.
+        known = {entry.path for entry in entries}
+        staged = [name for path in inside for name in self.indexed(path) if name not in known]
+        return bool(others or staged)
+
+    def _changed(self, entry: Entry) -> bool:
+        file = self.top / entry.path
+        if entry.mode == _MODULE:
+            return self._module_changed(file, entry.digest)
+        try:
+            is_link = stat.S_ISLNK(file.lstat().st_mode)
+            if is_link != (entry.mode == _LINK):
+                return True
+            content = os.fsencode(os.readlink(file)) if is_link else read_bytes(file, file.stat().st_size)
+        except OSError:
+            return True
+        return entry.digest not in _digests(content, len(entry.digest), is_link)
+
+    def _module_changed(self, folder: Path, commit: str) -> bool:
+        """Whether a submodule is at another commit or differs from it; one that is not checked out does not."""
+        if not (folder / ".git").exists():
+            return folder.is_dir() and any(folder.iterdir())
+        inner = Repository(folder)
+        return inner.commit() != commit or inner.differs(["."])
+
+    def _git(self, *words: str) -> str:
+        # A hook of git's names its own repository in the environment, and tracing writes files.
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        where = (f"--git-dir={self.top / '.git'}", f"--work-tree={self.top}")
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(self.top), "--no-pager", *where, "--literal-pathspecs", *_OFF, *words],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="surrogateescape",
+                check=True,
+                timeout=_SECONDS,
+                env={**kept, **_ENVIRONMENT},
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise RepositoryError(f"{self.top}: git cannot be asked what is committed ({error})") from None
+        return done.stdout
+
+
+def repository_of(path: Path) -> Repository | None:
+    """The work tree that ``path`` is in, the nearest one; ``None`` outside of one."""
+    place = path.absolute()
+    return next((Repository(top) for top in (place, *place.parents) if (top / ".git").exists()), None)
+
+
+def committed_below(folder: Path) -> str | None:
+    """A file that a work tree's index has at or below ``folder``, as an absolute path; ``None`` for none.
+
+    Both what ``folder`` is called and where its links lead are looked at. Raises ``RepositoryError``.
+    """
+    for place in dict.fromkeys((folder.absolute(), folder.resolve())):
+        for one in _around(place):
+            found = one.indexed(os.path.relpath(place, one.top))
+            if found:
+                return str(one.top / found[0])
+    return None
+
+
+def _around(place: Path) -> Iterator[Repository]:
+    """Every work tree that ``place`` is in: a repository may have another one inside, as a submodule or as files."""
+    for top in (place, *place.parents):
+        if (top / ".git").exists():
+            yield Repository(top)
+
+
+def _digests(content: bytes, length: int, is_link: bool) -> Iterator[str]:
+    """The hashes, of ``length`` hexadecimal digits, under which a commit may have ``content``."""
+    yield _blob(content, length)
+    if is_link:
+        return
+    if b"\r\n" in content:
+        yield _blob(content.replace(b"\r\n", b"\n"), length)
+    pointer = _LFS.format(digest=hashlib.sha256(content).hexdigest(), size=len(content))
+    yield _blob(pointer.encode(), length)
+
+
+def _blob(content: bytes, length: int) -> str:
+    """Git's name of a file with ``content``: SHA-1 of 40 digits, or SHA-256 of 64."""
+    digest = hashlib.sha256() if length == 64 else hashlib.sha1(usedforsecurity=False)
+    digest.update(b"blob %d\0" % len(content))
+    digest.update(content)
+    return digest.hexdigest()
