@@ -99,7 +99,8 @@ class _Tree:
     @property
     def name(self) -> Path:
         """The source as its compiler is given it, in the folder above the root."""
-        return self.source.path.relative_to(self.place.base)
+        path = self.source.path.relative_to(self.place.base)
+        return self.source.path if str(path).startswith("-") else path  # else it would be an option
 
     def key(self, toolchain: Toolchain, target: Target, words: Sequence[str]) -> str:
         """What is known of an object before its compiler has read a file, the source among them."""

@@ -90,6 +90,7 @@ class Row:
     folders: Sequence[str] = ()
     defines: Sequence[str] = ()
     forced: Sequence[str] = ()
+    std: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     kept: bool = True
     needs: str = ""
@@ -118,6 +119,7 @@ class Row:
             include_dirs=tuple(home / folder for folder in self.folders),
             defines=tuple(self.defines),
             forced=tuple(home / header for header in self.forced),
+            std=self.std,
         )
 
     def of(self, home: Path) -> KernelSource:
@@ -141,6 +143,7 @@ ROWS = (
     Row("a comment of two lines before", f"/*\n*/ {A}"),
     Row("a comment inside", '#/* c */include "a.h"\n'),
     Row("a digraph", '%:include "a.h"\n'),
+    Row("a trigraph", '??=include "a.h"\n', std="c++14", needs="trigraphs"),
     Row("a line continued inside the word", '#inc\\\nlude "a.h"\n'),
     Row("a line continued before the word", '#\\\ninclude "a.h"\n'),
     Row("a line continued inside the name", '#include "a\\\n.h"\n'),
@@ -539,6 +542,7 @@ def test_a_fifo_and_a_device_are_never_opened(home: Path) -> None:
 OF_MACHINE_CODE = {
     "a byte order mark in a header",
     "a name in pieces",
+    "a trigraph",
     "a header earlier in the search",
     ".incbin",
     "#embed",
