@@ -59,8 +59,8 @@ class Block:
 class Cuts:
     """What can be cut out of ``text``: ``blocks`` in its order. ``always`` are kernels that what stays names.
 
-    ``shared`` says that code of the device may change a global variable. Kernels that are compiled apart would each
-    have a copy of it.
+    ``shared`` says that code of the device may change a global variable. Kernels that are compiled apart each have a
+    copy of their own, which is all the same for constants, and would not be for what one kernel leaves for another.
     """
 
     text: str
@@ -101,8 +101,8 @@ def cuts_of(source: KernelSource, options: BuildOptions) -> Cuts | None:
     """What can be cut out of ``source``; ``None`` where the source cannot be read so, or has nothing to cut.
 
     To read a source takes a preprocessor and a tenth of a second. What is found is kept in the cache, by the texts of
-    the source and its headers and by the options. It may be wrong where a header is read in a way that ``reached``
-    does not see; a wrong cut costs time only.
+    the source and its headers and by the options. It may be out of date where a header is included in a way that
+    ``reached`` does not see: then a kernel is not found in its part, or that does not compile, and the whole source is.
     """
     if source.is_code_object:
         return None
