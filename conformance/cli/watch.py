@@ -23,7 +23,7 @@ from conformance.engine.modes import Tree
 from conformance.files import cache_folder, own_python
 from conformance.option import STDOUT
 from conformance.port.config import OPTIONS_FILE, PYPROJECT
-from conformance.port.definitions.source_text import reached
+from conformance.port.definitions.mentioned import mentioned
 from conformance.port.sources import SourceError
 from conformance.processes import parent_word
 from conformance.settings import Settings
@@ -55,7 +55,7 @@ class Watched:
         root = tree.path.resolve()
         folder = root if root.is_dir() else root.parent
         starts = [*tree.options.forced, *(source.path for source in tree.sources if not source.is_code_object)]
-        others = set(_reached(starts, tree.options.include_dirs))
+        others = set(mentioned(starts, (folder, *tree.options.include_dirs), "\n".join(tree.options.defines)).files)
         others |= {place / name for place in (folder, folder.parent) for name in (OPTIONS_FILE, PYPROJECT)}
         others |= set() if config is None else {config.resolve()}
         below = _below(root) if root.is_dir() else [folder]
@@ -66,13 +66,6 @@ class Watched:
         if file.name.startswith("."):
             return False
         return file in self.others or file == self.root or (self.root.is_dir() and file.is_relative_to(self.root))
-
-
-def _reached(starts: Sequence[Path], folders: Sequence[Path]) -> tuple[Path, ...]:
-    try:
-        return reached(starts, folders).files
-    except SourceError:  # the run says why
-        return ()
 
 
 def _below(root: Path) -> Iterator[Path]:

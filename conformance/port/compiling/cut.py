@@ -21,8 +21,9 @@ from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.compiling.declared_names import outside_attributes
 from conformance.port.compiling.units import TOKEN, Unit, units
+from conformance.port.definitions.mentioned import mentioned
 from conformance.port.definitions.scan import Declaration, scan_source
-from conformance.port.definitions.source_text import reached, read_source
+from conformance.port.definitions.source_text import read_source
 from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource, SourceError
 
@@ -101,8 +102,7 @@ def cuts_of(source: KernelSource, options: BuildOptions) -> Cuts | None:
     """What can be cut out of ``source``; ``None`` where the source cannot be read so, or has nothing to cut.
 
     To read a source takes a preprocessor and a tenth of a second. What is found is kept in the cache, by the texts of
-    the source and its headers and by the options. It may be out of date where a header is included in a way that
-    ``reached`` does not see: then a kernel is not found in its part, or that does not compile, and the whole source is.
+    the source and of every file that it mentions, and by the options.
     """
     if source.is_code_object:
         return None
@@ -249,7 +249,7 @@ def _key(source: KernelSource, text: str, options: BuildOptions) -> str:
     folders = (source.path.parent, *options.include_dirs, source.root)
     digest = hashlib.sha256(f"{_VERSION}\0{options}\0{is_cuda(source, options)}\0{source.path}\0".encode())
     digest.update(text.encode("utf-8", "surrogateescape"))
-    for file in reached([source.path, *options.forced], folders).files:
+    for file in mentioned([source.path, *options.forced], folders, "\n".join(options.defines)).files:
         digest.update(f"\0{file}\0".encode("utf-8", "surrogateescape") + file.read_bytes())
     return digest.hexdigest()[:32]
 
