@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from conformance.reading import MIB, read_bytes
@@ -67,8 +68,7 @@ def mentioned(
     waiting = [Path(os.path.abspath(start)) for start in starts]
     listings: dict[Path, frozenset[str]] = {}
     texts = [more]
-    computed = _COMPUTED.search(more) is not None
-    given = names_in(more) | set(_WORD.findall(more))
+    given, computed = _scanned(more)
     while waiting:
         path = waiting.pop()
         # Resolved: "../inc/a.h" in inc/a.h has a longer name each time round. With its folder: a link to a header
@@ -83,8 +83,9 @@ def mentioned(
         found.add(place)
         paths[path] = None
         texts.append(text)
-        computed = computed or _COMPUTED.search(text) is not None
-        names = names_in(text) | set(_WORD.findall(text)) | given
+        of_text, computes = _scanned(text)
+        computed = computed or computes
+        names = of_text | given
         for folder in dict.fromkeys((path.parent, *folders)):
             if folder not in listings:
                 listings[folder] = _listing(folder)
@@ -97,6 +98,12 @@ def mentioned(
         tokens = {token for text in texts for token in _TOKEN.findall(text)}
         files |= {Path(os.path.realpath(file)) for file in _below(parts_below) if _is_made_of(tokens, file.name)}
     return Mentioned(tuple(sorted(files)), tuple(paths), computed)
+
+
+@lru_cache(maxsize=256)
+def _scanned(text: str) -> tuple[frozenset[str], bool]:
+    """What may be names of files in ``text``, and whether macros make others; a command asks of a tree twice."""
+    return frozenset(names_in(text)).union(_WORD.findall(text)), _COMPUTED.search(text) is not None
 
 
 def _may_be(folder: Path, name: str, listing: frozenset[str]) -> bool:
