@@ -43,8 +43,9 @@ def without_progress(text: str) -> str:
 
 
 def refused(said: Said, *words: object) -> None:
-    """``said`` is exit code 2 and one sentence with ``words``, after lines of progress where the machine is slow, and on
-    standard output what was to be judged, where that was known."""
+    """``said`` is exit code 2 and one sentence with ``words``, after lines of progress where the machine is slow.
+
+    Standard output has what was to be judged at most."""
     assert said.code == 2
     assert re.sub(r"\Acandle-parity (judges|compiles|times) .*\n", "", said.out) == ""
     lines = without_progress(said.err).splitlines()
