@@ -36,7 +36,7 @@ def test_a_fresh_recording_is_accepted_in_every_thread_order(cli, tmp_path, wave
     rows = kernels.record["kernels"]
     count = sum(row["cases"] + (row["robustness"] or {"cases": 0})["cases"] for row in rows)
     assert reference.record["summary"]["cases"] == count > kernels.record["summary"]["cases"]
-    assert said.out.startswith(f"{count} cases of ")
+    assert said.out.splitlines()[1].startswith(f"{count} cases of ")
 
 
 def test_there_is_a_file_for_each_module_and_nothing_else(cli, tmp_path):

@@ -79,7 +79,7 @@ def test_what_is_not_known_is_one_sentence_with_what_may_be_meant(cli, words, se
 def test_the_table_has_what_was_selected(cli):
     said = cli("run", "--module", "fill", "fill_u*")
     table = said.out.split("\n\n")[0].splitlines()
-    assert [line.split()[0] for line in table] == ["module", "fill", "·", "selected:"]
+    assert [line.split()[0] for line in table] == ["candle-parity", "module", "fill", "·", "selected:"]
     assert table[-1] == "selected: 2 of all 748 kernels"
     assert "2 of 748 kernels at parity (0.2%)" in said.out
     assert not re.search("\x1b", said.out)
