@@ -87,8 +87,11 @@ def begin_outputs(arguments: argparse.Namespace) -> None:
     record or report may be taken for its own. A file that the run reads as well stays. Raises ``FileError``."""
     if arguments.command not in _MAKES_RECORDS:
         return
+    standing = [path for _, path in outputs(arguments) if os.path.lexists(path)]
+    if not standing:
+        return  # what the run reads is not looked for in vain
     inputs = list(_inputs(arguments, "--"))
-    for _, path in outputs(arguments):
+    for path in standing:
         if not any(read.has(path.resolve()) for read in inputs):
             discard(path)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -253,8 +252,6 @@ def test_a_file_that_is_no_code_object(cli, tmp_path):
     assert "not a code object" in said.kernel("uneg_f32")["message"]
 
 
-def test_a_record_is_not_lost_to_a_folder_that_is_not_there(cli, tmp_path):
+def test_a_folder_that_is_not_there_is_told_before_anything_is_judged(cli, tmp_path):
     path = tmp_path / "deep" / "record.json"
-    said = cli("run", "uneg_f32", "--json", path)
-    assert said.code == 0
-    assert Path(path).exists()
+    refused(cli("run", "uneg_f32", "--json", path), path, "does not exist; make it first")

@@ -187,8 +187,8 @@ def test_a_wrong_gate_in_the_file_is_named(judge, port, text: str, sentence: str
     assert sentence in said.err
 
 
-def test_a_file_that_cannot_be_written_leaves_no_verdict_that_is_met(judge, tmp_path: Path) -> None:
-    said = judge("--fail-under", "0.1", "--md", tmp_path)
+def test_a_file_that_cannot_be_written_leaves_no_verdict_that_is_met(judge) -> None:
+    said = judge("--fail-under", "0.1", "--md", "/dev/full")
     assert said.code == 2
     assert last(said.out).endswith("gate 0.1%: not decided: a file could not be written")
 

@@ -22,8 +22,10 @@ extern "C" __global__ void fill_u32(unsigned *p, unsigned v, size_t n) {{
   // As the process was started, whatever it has set since.
   char text[4096];
   const int file = open("/proc/self/environ", O_RDONLY);
-  for (long size; (size = read(file, text, sizeof text)) > 0;)
-    for (long at = 0; at < size; ++at) printf("%c", text[at] ? text[at] : '\\n');
+  for (long size; (size = read(file, text, sizeof text - 1)) > 0;) {{
+    text[size] = 0;
+    for (long at = 0; at < size; at += __builtin_strlen(text + at) + 1) printf("%s\\n", text + at);
+  }}
 }}
 """
 
@@ -32,7 +34,16 @@ def test_a_kernel_cannot_print_a_token(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "fill.hip").write_text(NOSY)
     secrets = {"GITHUB_TOKEN": "worth-a-lot", "NVIDIA_API_KEY": "worth-a-lot", "DEPLOY": "worth-a-lot"}
-    seen = ran(tmp_path, "fill_u32", "--kernels", str(tmp_path / "tree"), "-j", "1", MISTAKE="passed", **secrets)
+    seen = ran(
+        tmp_path,
+        "fill_u32(shape=[1],value=pattern)",
+        "--kernels",
+        str(tmp_path / "tree"),
+        "-j",
+        "1",
+        MISTAKE="passed",
+        **secrets,
+    )
     assert seen.kernels["fill_u32"]["status"] == "pass"
     assert "saw PATH=" in seen.err
     assert "MISTAKE=passed" in seen.err, f"what {PASS} names"

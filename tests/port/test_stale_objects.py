@@ -568,3 +568,12 @@ def test_an_edit_is_compiled_for_amd(
     assert (again.code, again.fresh) == (before.code, not laid_out.kept)
     laid_out.change(home)
     assert compile_for(toolchain, source, wanted, options).code != before.code
+
+
+def test_a_program_that_is_mentioned_counts_and_nothing_that_it_mentions(tmp_path: Path) -> None:
+    """A kernel that opened /proc/self/environ made the harness read through half of the machine."""
+    (tmp_path / "program").write_bytes(b"\0header.h\0")
+    (tmp_path / "header.h").write_text("")
+    source = tmp_path / "k.hip"
+    source.write_text(f'const char *names[] = {{"/proc/self/environ", "{tmp_path}/program"}};\n')
+    assert mentioned([source], [tmp_path]).files == (source, tmp_path / "program")

@@ -72,6 +72,7 @@ def _hiprtc(request: dict[str, Any], reads: Reads) -> bytes:
             try:
                 return compile_source(request["text"], request["label"], words)
             finally:
+                del os.environ[VARIABLE]  # who compiles next in this process has another file, or none
                 reads.add_reports(reports.read_bytes())
     except CompileError as error:
         log = kind.readable_log(error.log)

@@ -19,6 +19,9 @@ _MOST = 64 * MIB
 _MOST_TEXT = 4 * MIB
 """Bytes of the largest file that is searched for further names."""
 
+_MADE_UP = (("/", "proc"), ("/", "sys"), ("/", "dev"))
+"""Where no file has a content of its own: /proc/self/environ differs in each process."""
+
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\f\v]*(?:\r\n|\r|\n)")
 _QUOTED = re.compile(r'"([^"\r\n]{1,255})"|<([^<>\r\n]{1,255})>')
 _WORD = re.compile(r"[\w./+@~%-]+")
@@ -118,13 +121,18 @@ def _may_be(folder: Path, name: str, listing: frozenset[str]) -> bool:
 
 
 def _text(path: Path) -> str | None:
-    """The text of a regular file, "" of one that is too large for a text; ``None`` of what cannot be read."""
+    """The text of a regular file, "" of one that is too large for a text or holds a NUL; ``None`` of what cannot be read
+    and of what the system makes up as it is read."""
+    if path.parts[:2] in _MADE_UP:
+        return None
     try:
         if path.stat().st_size > _MOST_TEXT:
             return "" if path.is_file() else None
-        return normalised(read_bytes(path, _MOST))
+        data = read_bytes(path, _MOST)
     except (OSError, ValueError):
         return None
+    # A program mentions half of its machine, and no compiler includes one.
+    return "" if b"\0" in data else normalised(data)
 
 
 def _listing(folder: Path) -> frozenset[str]:
