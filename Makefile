@@ -29,20 +29,20 @@ help: ## this list
 
 parity: $(INSTALLED) ## environment, build, the whole matrix in both wave sizes, replays; prints tables, writes .parity/
 	@mkdir -p $(STORE)
-	$(BIN)/candle-parity run --json $(STORE)/parity.$(JSON)
-	$(BIN)/candle-parity run --runtime cpu --wave 32 --json $(STORE)/parity-wave32.$(JSON) | $(HEADLINE)
+	$(BIN)/candle-parity run --all-cases --json $(STORE)/parity.$(JSON)
+	$(BIN)/candle-parity run --runtime cpu --wave 32 --all-cases --json $(STORE)/parity-wave32.$(JSON) | $(HEADLINE)
 	$(BIN)/candle-parity replay --json $(STORE)/replay-kernels.$(JSON) | $(HEADLINE)
 	$(BIN)/candle-parity replay --subject reference --json $(STORE)/replay-reference.$(JSON) | $(HEADLINE)
 	@rm -f $(STORE)/isa-*.$(JSON)
 	@if why=$$($(BIN)/python -c '$(FOR_AMD)' 2>&1); then for arch in $(INTERPRETED); do \
-	  $(BIN)/candle-parity run --runtime isa --arch $$arch --json $(STORE)/isa-$$arch.$(JSON) | $(HEADLINE) || exit; done; \
+	  $(BIN)/candle-parity run --runtime isa --arch $$arch --all-cases --json $(STORE)/isa-$$arch.$(JSON) | $(HEADLINE) || exit; done; \
 	else echo "AMD machine code is not interpreted: $$why"; fi
 	$(BIN)/candle-parity report $(RECORDS) $$(ls $(STORE)/isa-*.$(JSON) 2>/dev/null) --md $(OUT)/PARITY.md --html $(OUT)/parity.html
 	@echo 'written: $(OUT)/PARITY.md, $(OUT)/parity.html and the records in $(STORE)'
 
 matrix: $(INSTALLED) ## the whole matrix once, on the host or the GPU that is there
 	@mkdir -p $(STORE)
-	$(BIN)/candle-parity run --fail-under 100 --json $(STORE)/parity.$(JSON) --md $(OUT)/PARITY.md
+	$(BIN)/candle-parity run --all-cases --fail-under 100 --json $(STORE)/parity.$(JSON) --md $(OUT)/PARITY.md
 
 view: parity ## the same as parity, then opens the report in the browser
 	@$(BIN)/python -m webbrowser -t "file://$(abspath $(OUT))/parity.html"
