@@ -72,9 +72,21 @@ def other_hip_python() -> None:
             "hip-python>=7.2,<7.3",
         )
         (OTHER / ".installed").touch()
-    run(program, "run", "--runtime", "cpu", "--wave", "32", "--fail-under", "100")
+    run(program, "run", "--runtime", "cpu", "--wave", "32", "--all-cases", "--fail-under", "100")
     if shutil.which("clang++-19"):
-        run(program, "run", "--runtime", "isa", "--arch", "gfx942", "--module", "cast", "--module", "sort")
+        run(
+            program,
+            "run",
+            "--runtime",
+            "isa",
+            "--arch",
+            "gfx942",
+            "--all-cases",
+            "--module",
+            "cast",
+            "--module",
+            "sort",
+        )
     run(python, *PYTEST, "-m", "not nightly", *THROUGH_HIP_PYTHON)
 
 
@@ -96,10 +108,11 @@ SLICES = (
     Slice("the second hip-python", other_hip_python),
     of_tests("AMD targets", "tests/kernels", "tests/growing"),
     of_tests("AMD's own libraries", "tests/rocm_libraries"),
-    of_tests("sums", "tests/sums", "tests/selftest"),
-    of_tests("machine code", "tests/isa_runtime", "tests/rocm_runtime"),
-    of_tests("causes", "tests/causes", "tests/cases", "tests/cpu_runtime"),
-    of_tests("commands", "tests/ci", "tests/house"),
+    of_tests("sums", "tests/sums"),
+    of_tests("machine code", "tests/isa_runtime", "tests/rocm_runtime", "tests/selftest"),
+    of_tests("causes", "tests/causes", "tests/cases", "tests/cpu_runtime", "tests/fuzz"),
+    of_tests("commands", "tests/ci", "tests/cli", "tests/house", "tests/report"),
+    of_tests("compiling", "tests/port", "tests/launchers", "tests/libraries", "tests/cpu_hiprtc"),
     of_tests("forgeries", "tests/harm/test_forgeries.py"),
     of_tests("disks", "tests/harm/test_disks.py"),
     of_tests("harm", "tests/harm/test_harmful_trees.py", "tests/harm/test_killed.py"),

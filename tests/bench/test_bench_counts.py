@@ -48,6 +48,7 @@ def port(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow("times kernels")
 def test_a_launch_is_counted_and_no_time_is_told(said, port: Path, tmp_path: Path) -> None:
     file = tmp_path / "bench.json"
     told = said("--kernels", port, "--json", file, "uneg_f32(shape=[64])")

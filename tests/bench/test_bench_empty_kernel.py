@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from conformance.engine.timing.timer import EMPTY
 from conformance.port.sources import find_sources
 
@@ -30,6 +32,7 @@ def test_it_is_the_only_source_of_its_folder():
     assert find_sources(EMPTY.root) == [EMPTY]
 
 
+@pytest.mark.slow("times kernels")
 def test_a_launch_of_it_is_timed():
     done = subprocess.run([sys.executable, "-c", CHILD], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

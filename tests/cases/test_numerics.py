@@ -174,6 +174,7 @@ FLOATS = ("bf16", "f16", "f32", "f64", "fp8_e4m3")
 TOLD = [(n, op, t) for n, op in EXCHANGED for t in FLOATS if not (t == "fp8_e4m3" and "gelu" in n)]
 
 
+@pytest.mark.slow("builds the cases of every kernel")
 @pytest.mark.parametrize(("name", "op", "dtype"), TOLD)
 def test_the_values_tell_one_operation_from_another(name: str, op: str, dtype: str) -> None:
     k = kernel(f"{name}_{dtype}")

@@ -99,7 +99,7 @@ DECODED_WRONG: dict[str, tuple[tuple[str, ...], Callable[[Blocks], Blocks]]] = {
 }
 
 
-@pytest.mark.slow("the reference of every quantized kernel again for each mistake")
+@pytest.mark.nightly("the reference of every quantized kernel again for each mistake")
 @pytest.mark.parametrize("mistake", DECODED_WRONG)
 def test_wrong_decoding_shows_in_every_kernel(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     concerned, change = DECODED_WRONG[mistake]

@@ -154,6 +154,7 @@ def board_step(folder: Path, name: str) -> tuple[int, str]:
     return shell(step.replace(".venv/bin/", ""), folder, {"LIST": "ports.toml", **address})
 
 
+@pytest.mark.slow("a CI's steps, each in processes of their own")
 def test_the_board_workflow_judges_what_the_list_names(listed: Path) -> None:
     (listed / "records").mkdir()
     (listed / "records" / "forged.json.xz").write_text("a record that the repository brings")

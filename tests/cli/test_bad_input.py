@@ -33,6 +33,7 @@ def test_a_module_that_does_not_exist(cli):
     refused(cli("list", "--module", "unery"), "unery", "unary")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_kernel_behind_a_condition_on_the_target(cli, port):
     folder = port(f"#ifdef __gfx942__\n{NEG % 'out[0] = -inp[0];'}#endif\n")
     words = ("run", "uneg_f32(shape=[1],values=unit)", "--runtime", "cpu", "--kernels", folder)
@@ -42,6 +43,7 @@ def test_a_kernel_behind_a_condition_on_the_target(cli, port):
     assert cli(*words, "--arch", "gfx942").code == 0
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_error_of_a_macro_is_printed_for_one_of_its_kernels(cli, port):
     uses = "".join(f"K(fill_{name}, {kind})\n" for name, kind in (("u8", "unsigned char"), ("f32", "float")))
     macro = '#define K(N, T) extern "C" __global__ void N(T *buf, T value, size_t numel) { *buf = nope(value); }\n'
@@ -91,6 +93,7 @@ def test_no_compiler_at_all(cli, monkeypatch, tmp_path):
     refused(cli("run", "uneg_f32", "--runtime", "cpu"), "no-such-compiler")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_trace_with_a_missing_array(cli, tmp_path):
     args = [{"kind": "scalar", "dtype": "uint64", "value": "00" * 8}] * 2 + [{"kind": "null"}]
     args += [{"kind": "buf", "name": "inp", "role": "in", "dtype": "float32", "n": 3, "data": "aa"}]
@@ -119,6 +122,7 @@ def test_a_record_that_is_none(cli, tmp_path):
     refused(cli("report", tmp_path / "absent.json"), "absent.json")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_kernel_that_does_not_compile(cli, port):
     said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", port(NEG % "out[0] = undeclared_name;"))
     assert said.code == 1
@@ -130,12 +134,14 @@ def test_a_kernel_that_does_not_compile(cli, port):
     assert said.record["summary"]["total"] == 748
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_an_error_in_a_header_of_the_port_names_it_as_sources_are_named(cli, port):
     port('#pragma once\n#include "gone.h"\n', "inner.h")
     said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", port('#include "inner.h"\n' + NEG % ""))
     assert said.kernel("uneg_f32")["message"].startswith("port/inner.h:2:")
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize("kind", ["NUL", "link to nothing", "include of a FIFO"])
 def test_a_source_that_cannot_be_used_costs_its_own_kernels(kind, cli, port):
     folder = port("// a \0 in a comment\n" + NEG % "")
@@ -158,6 +164,7 @@ def test_a_source_that_cannot_be_used_costs_its_own_kernels(kind, cli, port):
     assert said.kernel("fill_u8")["status"] == "pass"
 
 
+@pytest.mark.nightly("whole runs by the command")
 @pytest.mark.parametrize(
     "line",
     [
@@ -185,6 +192,7 @@ def test_a_fifo_that_is_included_in_an_odd_way_is_refused_at_once(line, cli, por
     assert said.kernel("fill_u8")["status"] == "fail", "it was compiled"
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_header_that_is_a_fifo_does_not_end_a_run_of_everything(cli, port):
     """`run` without patterns looks for launchers first, in headers too."""
     folder = port('#include "pipe.h"\n' + NEG % "")
@@ -193,6 +201,7 @@ def test_a_header_that_is_a_fifo_does_not_end_a_run_of_everything(cli, port):
     assert (said.code, said.kernel("uneg_f32")["status"]) == (1, "compile_error")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_missing_symbol(cli, port):
     said = cli("run", "uneg_f64", "--runtime", "cpu", "--kernels", port(NEG % ""))
     assert (said.code, said.kernel("uneg_f64")["status"]) == (2, "missing")
@@ -200,6 +209,7 @@ def test_a_missing_symbol(cli, port):
     assert cli("run", "uneg_f64", "--kernels", port(NEG % ""), "--fail-under", "0.1").code == 2
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_wrong_parameter_list(cli, port):
     text = (NEG % "").replace("const float *inp", "const double *inp")
     said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", port(text))
@@ -208,11 +218,13 @@ def test_a_wrong_parameter_list(cli, port):
     assert "parameter 4" in row["message"]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_forgotten_extern_c_is_a_missing_symbol(cli, port):
     said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", port((NEG % "").replace('extern "C" ', "")))
     assert said.kernel("uneg_f32")["status"] == "missing"
 
 
+@pytest.mark.nightly("whole runs by the command")
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [

@@ -48,6 +48,7 @@ def words_of(reader: str, good: Path, path: object) -> list[object]:
     return [good if word == "RECORD" else word for word in READERS[reader]] + [path]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_json_that_is_none_of_them(cli, tmp_path: Path, record: Path) -> None:
     path = tmp_path / "bad.json"
     for reader in READERS:
@@ -61,6 +62,7 @@ def test_json_that_is_none_of_them(cli, tmp_path: Path, record: Path) -> None:
         refused(cli(*words_of(reader, record, tmp_path / "absent.json")), "absent.json")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_record_and_a_wiring_may_come_through_a_pipe(cli, tmp_path: Path, record: Path) -> None:
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)

@@ -41,6 +41,7 @@ def last(text: str) -> str:
     return text.strip().splitlines()[-1]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_baseline_lets_pass_what_failed_before_and_stops_what_is_worse(judge, tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     said = judge("--baseline", base)
@@ -70,6 +71,7 @@ def test_a_baseline_lets_pass_what_failed_before_and_stops_what_is_worse(judge, 
         assert base.read_bytes() == before
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_new_baseline_has_what_became_better_and_after_a_deletion_what_became_worse(judge, tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     judge("--baseline", base, "--update-baseline")
@@ -87,6 +89,7 @@ def test_the_new_baseline_has_what_became_better_and_after_a_deletion_what_becam
     assert read_record(base).summary.passed == 1
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_part_of_the_kernels_is_compared_and_is_no_new_baseline(judge, tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     judge("--baseline", base, "--update-baseline")
@@ -100,6 +103,7 @@ def test_a_part_of_the_kernels_is_compared_and_is_no_new_baseline(judge, tmp_pat
     assert base.read_bytes() == before
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_baseline_of_another_device_is_compared_and_not_replaced(judge, tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     judge("--baseline", base, "--update-baseline")
@@ -133,6 +137,7 @@ def test_bad_usage_is_2_before_anything_is_judged(cli, port, tmp_path: Path, wor
     assert sentence in said.err
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_other_cases_say_nothing_of_each_other(judge, tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     judge("--baseline", base, "--update-baseline")
@@ -143,6 +148,7 @@ def test_other_cases_say_nothing_of_each_other(judge, tmp_path: Path) -> None:
     assert "not decided: the baseline has other cases" in last(said.out)
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_file_of_the_port_has_the_gate(judge, port, tmp_path: Path) -> None:
     file = port("") / "candle-parity.toml"
     specs = tmp_path / "specs"
@@ -187,12 +193,14 @@ def test_a_wrong_gate_in_the_file_is_named(judge, port, text: str, sentence: str
     assert sentence in said.err
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_file_that_cannot_be_written_leaves_no_verdict_that_is_met(judge) -> None:
     said = judge("--fail-under", "0.1", "--md", "/dev/full")
     assert said.code == 2
     assert last(said.out).endswith("gate 0.1%: not decided: a file could not be written")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_diff_of_two_runs(cli, judge, tmp_path: Path) -> None:
     old, new, told = (tmp_path / name for name in ("old.json", "new.json", "diff.json"))
     judge("--json", old)
@@ -215,6 +223,7 @@ def test_diff_of_two_runs(cli, judge, tmp_path: Path) -> None:
     assert "no kernel in common" in said.err
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_report_decides_nothing_over_a_run_that_was_stopped_and_names_what_contradicts(cli, tmp_path: Path) -> None:
     """Records by hand: the first was stopped, the others disagree."""
     specs, paths = load_specs(), [tmp_path / f"{n}.json" for n in range(3)]

@@ -73,6 +73,7 @@ IN_MEMORY = AFFINE.replace("= inp[", "= pick[numel % 4] + inp[").replace(
 )
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_memory_of_a_thread_is_told(port: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An array in memory costs as much as registers that are spilled there, and is none of these."""
     assert "scratch" not in build(capsys, "--kernels", port, "--arch", "gfx942")[1]
@@ -80,6 +81,7 @@ def test_memory_of_a_thread_is_told(port: Path, capsys: pytest.CaptureFixture[st
     assert " B scratch a thread" in build(capsys, "--kernels", port, "--arch", "gfx942")[1]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_objects_lie_by_target_and_the_record_says_what_compiles(
     port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,6 +103,7 @@ def test_objects_lie_by_target_and_the_record_says_what_compiles(
     assert rows["affine_f32"].compiles_for["gfx1100"].wave == 32
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_file_that_does_not_compile_is_told_and_the_others_are_built(
     port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +122,7 @@ def test_a_file_that_does_not_compile_is_told_and_the_others_are_built(
     assert "no_such" in failed["port/broken.hip"]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_kernel_that_does_not_compile_is_told_and_the_others_of_its_file_are_built(
     port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,6 +143,7 @@ def test_a_kernel_that_does_not_compile_is_told_and_the_others_of_its_file_are_b
     assert (code, "affine_f64 port/sub/affine.hip:11:" in capsys.readouterr().out) == (1, True)
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_kernel_that_does_not_compile_is_told_under_candles_name(
     port: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +157,7 @@ def test_a_kernel_that_does_not_compile_is_told_under_candles_name(
     assert "affine_f64 port/sub/affine.hip:11:" in capsys.readouterr().out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_source_for_hiprtc_needs_no_include(port: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = AFFINE.replace("#include <hip/hip_runtime.h>", "__device__ half twice(half x) { return x + x; }")
     (port / "sub/affine.hip").write_text(text)
@@ -160,6 +166,7 @@ def test_a_source_for_hiprtc_needs_no_include(port: Path, capsys: pytest.Capture
     assert build(capsys, "--kernels", port, "--arch", "gfx942", "--out", "o")[0] == 0
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_header_that_the_installation_lacks_is_not_the_ports_fault(
     port: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -202,6 +209,7 @@ def test_a_report_says_what_amds_compiler_refuses_of_what_was_put_on_trial(specs
     ]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_an_argument_unlike_the_specs_is_told(port: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (port / "sub/affine.hip").write_text(AFFINE.replace("const size_t num_dims", "const int num_dims"))
     code, _, err = build(capsys, "--kernels", port, "--arch", "gfx942", "--out", "o")
@@ -209,6 +217,7 @@ def test_an_argument_unlike_the_specs_is_told(port: Path, capsys: pytest.Capture
     assert "affine_f32 parameter 2 is a value of 4 bytes at offset 8" in err
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_options_reach_the_compiler(port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "more").mkdir()
     (tmp_path / "more/factor.h").write_text("#define FACTOR mul\n")
@@ -328,6 +337,7 @@ def test_a_report_without_builds_says_nothing_of_targets(specs: Specs) -> None:
     assert "Compiles for AMD" not in render_markdown(record(specs, "cpu"), specs)
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_check_names_the_line_that_loses_the_sign_of_zero(port: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rounded = "_Float16((float)inp[threadIdx.x] * (float)numel)"
     text = AFFINE.replace("float", "_Float16").replace("affine_f32", "affine_f16")

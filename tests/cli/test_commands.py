@@ -38,6 +38,7 @@ def test_list_takes_patterns_and_modules(cli):
     assert "uexp_f64" not in said.out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_run_counts_all_kernels_whatever_is_selected(cli):
     said = cli("run", "fill_*")
     assert said.code == 0
@@ -48,6 +49,7 @@ def test_run_counts_all_kernels_whatever_is_selected(cli):
     assert "not executed on an AMD GPU" in said.out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_gate_is_met_or_not(cli):
     assert cli("run", "fill_f32", "--fail-under", "0.1").code == 0
     said = cli("run", "fill_f32", "--fail-under", "50")
@@ -55,6 +57,7 @@ def test_the_gate_is_met_or_not(cli):
     assert "gate 50%: NOT met" in said.out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_full_case_id_runs_that_case_alone_even_if_it_is_not_in_the_matrix(cli):
     said = cli("run", "uneg_f32(shape=[3,5,7],layout=transposed,values=unit)", "uabs_f32(shape=[41],values=unit)")
     assert said.code == 0
@@ -62,11 +65,13 @@ def test_a_full_case_id_runs_that_case_alone_even_if_it_is_not_in_the_matrix(cli
     assert said.kernel("uabs_f32")["cases"] == 1
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize("wave", [32, 64])
 def test_the_wave_size_is_chosen_and_recorded(cli, wave):
     assert cli("run", "fill_f32", "--wave", wave, "--runtime", "cpu").record["run"]["wave"] == wave
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_reports_are_written_from_a_record(cli, tmp_path):
     record = tmp_path / "record.json"
     assert cli("run", "fill_*", "--json", record).code == 0
@@ -78,6 +83,7 @@ def test_reports_are_written_from_a_record(cli, tmp_path):
     assert paths["html"].read_text().startswith("<!")
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize("subject", ["reference", "kernels"])
 def test_replay_accepts_what_was_recorded(cli, subject):
     said = cli("replay", TRACES, "uexp_f32", "badd_u8", "cast_f32_f16", "--subject", subject)
@@ -86,6 +92,7 @@ def test_replay_accepts_what_was_recorded(cli, subject):
     assert said.kernel("uexp_f32")["cases"] >= 2
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize(
     ("words", "kernels"),
     [(["uexp_f32", "badd_u8"], {"uexp_f32", "badd_u8"}), (["fill_u*", "--module", "fill"], {"fill_u8", "fill_u32"})],
@@ -116,6 +123,7 @@ def test_a_target_that_does_not_exist(cli, runtime, name):
     refused(cli("run", "--runtime", runtime, "--arch", name, "uexp_f32"), f"{name!r} is not an AMD target")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_flag_that_changes_arithmetic_is_passed_recorded_and_remarked(cli, tmp_path):
     body = "#ifdef __FAST_MATH__\n  out[0] = 0;\n#else\n  if (i < numel) out[i] = -inp[i];\n#endif"
     (tmp_path / "unary.hip").write_text(NEG.replace("BODY", body).replace('#include "body.h"\n', ""))
@@ -157,6 +165,7 @@ def corrupted(module: str, kernel: str, target: Path) -> str:
     return f"{kernel}(trace={case['case']})"
 
 
+@pytest.mark.nightly("whole runs by the command")
 @pytest.mark.parametrize("subject", ["reference", "kernels"])
 @pytest.mark.parametrize(
     ("module", "kernel"),
@@ -195,6 +204,7 @@ extern "C" __global__ void uneg_f32(size_t numel, size_t num_dims, const size_t 
 """
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_an_edited_header_is_compiled_anew(cli, port):
     """L14: the cache must see a header, not only the file that includes it."""
     folder = port(NEG)
@@ -205,6 +215,7 @@ def test_an_edited_header_is_compiled_anew(cli, port):
     assert cli("run", case, "--kernels", folder).kernel("uneg_f32")["status"] == "pass"
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_salt_gives_other_data_for_the_same_cases(cli, port):
     folder = port(NEG)
     (folder / "body.h").write_text("#define BODY out[0] = 0;\n")
@@ -215,6 +226,7 @@ def test_a_salt_gives_other_data_for_the_same_cases(cli, port):
     assert "--seed-salt b" in failures[1]["reproduce"]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_kernel_that_a_header_defines_is_found_there(cli, port):
     folder = port('#include <hip/hip_runtime.h>\n#include "include/fill.h"\n', "fill.hip")
     (folder / "include").mkdir()

@@ -20,6 +20,7 @@ extern "C" __global__ void uneg_f32(size_t numel, size_t num_dims, const size_t 
 CASE = "uneg_f32(shape=[64],values=unit)"
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_macro_of_the_compilers_is_taken_back(cli, port) -> None:
     """As -U does it with AMD's compiler, which defines this one itself."""
     folder = port(UNEG.format(macro="__HIP_DEVICE_COMPILE__"))
@@ -28,6 +29,7 @@ def test_a_macro_of_the_compilers_is_taken_back(cli, port) -> None:
     assert (said.code, said.kernel("uneg_f32")["status"]) == (0, "pass")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_file_elsewhere_names_the_tree_and_its_flags(
     cli, port, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,6 +51,7 @@ def test_a_file_elsewhere_names_the_tree_and_its_flags(
     assert cli("run", "--runtime", "cpu", CASE).kernel("uneg_f32")["source"].startswith("port/unary.hip")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_file_is_read_once(cli, port, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, read = port(UNEG.format(macro="WRONG")), []
     (folder / "candle-parity.toml").write_text('runtime = "cpu"\n')
@@ -58,6 +61,7 @@ def test_the_file_is_read_once(cli, port, monkeypatch: pytest.MonkeyPatch) -> No
     assert read == ["candle-parity.toml"]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_header_of_the_compilers_may_be_forced(cli, port) -> None:
     text = 'extern "C" __global__ void uneg_f16(size_t numel, size_t num_dims, const size_t *info, const __half *inp, '
     folder = port(text + "__half *out) { if (threadIdx.x < numel) out[threadIdx.x] = __hneg(inp[threadIdx.x]); }")
@@ -91,6 +95,7 @@ def test_a_tree_that_is_not_there_is_blamed_on_the_file_that_names_it(cli, tmp_p
 TAN = UNEG.replace("uneg_f32", "negated_f32").replace("{macro}", "WRONG").replace("{{", "{").replace("}}", "}")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_kernel_is_judged_under_candles_name(cli, port) -> None:
     """By a name of the port's: the record and every report keep Candle's and tell the port's."""
     folder = port(TAN)
@@ -140,6 +145,7 @@ extern "C" __global__ void fill_u32(unsigned *buf, unsigned value, size_t numel)
 """
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_known_failure_keeps_its_status_and_costs_no_exit_code(cli, port, tmp_path: Path) -> None:
     folder = port(FILL.replace("= value", "= numel > 1000 ? 0 : value"), "fill.hip")
     known = '[[known_failures]]\nkernels = "fill_u3*"\nreason = "short ones only"\nlink = "https://e.org/7"\n'
@@ -183,6 +189,7 @@ extern "C" __global__ void cast_f32_u8(size_t numel, size_t num_dims, const size
 WIDE = "cast_f32_u8(shape=[257],values=wide)"
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_an_upstream_defect_that_the_port_fixes(cli, port) -> None:
     folder = port(SATURATES, "cast.hip")
     said = cli("run", "--runtime", "cpu", "--kernels", folder, WIDE)
@@ -213,6 +220,7 @@ extern "C" __global__ void fill_u32(unsigned *buf, unsigned value, size_t numel)
 """
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_geometry_of_the_ports_own(cli, port, tmp_path: Path) -> None:
     """A quarter of the threads in blocks of 64: right in the port's launches, wrong in Candle's."""
     folder = port(FOUR_EACH, "fill.hip")
@@ -242,6 +250,7 @@ def test_a_geometry_of_the_ports_own(cli, port, tmp_path: Path) -> None:
     assert f"{file}: launch, row 1: 'ceildiv(nrows, 256)': 'nrows' is not known; there are block_x" in said.err
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_an_alias_that_the_port_does_not_bear_out(cli, port) -> None:
     """Told by a run that has tried all of its kernels, and by no other."""
     folder = port(FILL, "fill.hip")

@@ -44,6 +44,7 @@ WRONG = "pyproject.toml::fill::fill_u8"
 RIGHT = "pyproject.toml::fill::fill_u32"
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize("folder", [".", "tests"])
 def test_a_bare_pytest_collects_every_kernel(port: Path, folder: str) -> None:
     code, found = collected(port / folder)
@@ -52,6 +53,7 @@ def test_a_bare_pytest_collects_every_kernel(port: Path, folder: str) -> None:
     assert {OWN, WRONG, RIGHT} <= found
 
 
+@pytest.mark.nightly("whole runs by the command")
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -69,11 +71,13 @@ def test_what_is_collected(port: Path, words: list[str], expected: set[str]) -> 
     assert collected(port, *words) == (0, expected)
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_markers_are_registered(port: Path) -> None:
     out = pytest_says(port, "--markers")[1]
     assert "@pytest.mark.unary: kernels of candle-parity: Unary maths" in out
 
 
+@pytest.mark.nightly("whole runs by the command")
 def test_a_run_in_workers_and_the_last_failures(port: Path) -> None:
     words = ("-k", "own or fill_u", "--junit-xml", "junit.xml")
     code, out = pytest_says(port, "-n", "2", *words)
@@ -88,6 +92,7 @@ def test_a_run_in_workers_and_the_last_failures(port: Path) -> None:
     assert collected(port, "--lf") == (0, {OWN, WRONG})
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_another_working_directory(port: Path) -> None:
     code, out = pytest_says(port / "tests", f"../{RIGHT}")
     assert code == 0
@@ -97,6 +102,7 @@ def test_another_working_directory(port: Path) -> None:
     assert "--config" in out  # the command that reproduces it works from here
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_worker_in_a_folder_without_the_port_is_told(port: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     worker = f"popen//chdir={tmp_path_factory.mktemp('elsewhere')}"
     code, out = pytest_says(port, "-k", "fill_u32", "--dist", "load", "--tx", worker)
@@ -104,6 +110,7 @@ def test_a_worker_in_a_folder_without_the_port_is_told(port: Path, tmp_path_fact
     assert "pytest-xdist's workers lack it" in out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_it_does_not_pass_where_no_kernel_was_collected(port: Path) -> None:
     declare(port)  # no testpaths: found as any file is, or not
     code, out = pytest_says(port, "-n", "1", "--ignore", "pyproject.toml")
@@ -117,6 +124,7 @@ def test_it_does_not_pass_where_no_kernel_was_collected(port: Path) -> None:
     assert "Traceback" not in out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_gate_of_the_file(port: Path) -> None:
     declare(port, more="[tool.candle-parity.gate]\nfail_under = 0.1\n")
     code, out = pytest_says(port, "-q")
@@ -128,6 +136,7 @@ def test_the_gate_of_the_file(port: Path) -> None:
     assert code == 1
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize(
     "text", ['[project]\ndependencies = ["candle-parity"]\n', "[tool.candle-parity]\nstd = 'c++20'\n"]
 )

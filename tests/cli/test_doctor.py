@@ -29,6 +29,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "probed", lambda: Probe((), NO_GPU))
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_host_that_can_run_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--runtime", "cpu"]) == 0
     printed = capsys.readouterr().out

@@ -17,6 +17,7 @@ extern "C" __global__ void uneg_f32(size_t numel, size_t num_dims, const size_t 
 """
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize("words", [(), ("--reuse",)], ids=["run", "run --reuse"])
 def test_an_edited_header_is_judged(cli: Any, port: Any, words: tuple[str, ...]) -> None:
     folder: Path = port(SOURCE)

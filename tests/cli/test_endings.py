@@ -54,6 +54,7 @@ def shell(
     )
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize(
     ("redirected", "lines"),
     [
@@ -72,6 +73,7 @@ def test_the_exit_code_does_not_depend_on_who_reads(redirected: str, lines: int)
     assert b"Exception ignored" not in done.stderr
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_gate_that_is_not_met_stays_red_in_a_pipe() -> None:
     words = ["run", "fill_u8(shape=[3],value=pattern)", "--runtime", "cpu", "--fail-under", "100"]
     script = '"$@" | true; exit ${PIPESTATUS[0]}'

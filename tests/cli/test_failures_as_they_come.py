@@ -36,6 +36,7 @@ def said(*found: Compiled | Outcome, reason: str | None = None) -> list[str]:
     return lines
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_kernel_that_fails_is_said_once_on_each_stream(cli, port) -> None:
     answer = cli("run", "fill_*", "--runtime", "cpu", "--kernels", port(WRONG + RIGHT + BROKEN, "fill.hip"))
     assert answer.code == 1
@@ -46,11 +47,13 @@ def test_a_kernel_that_fails_is_said_once_on_each_stream(cli, port) -> None:
     assert "candle-parity run" not in answer.err  # the command is where the end explains
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_nothing_is_said_with_quiet(cli, port) -> None:
     answer = cli("run", "fill_u8", "-q", "--runtime", "cpu", "--kernels", port(WRONG, "fill.hip"))
     assert (answer.code, "fill_u8: fail" in answer.err) == (1, False)
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_it_is_said_before_the_next_kernel_is_judged(port) -> None:
     happened: list[object] = []
     kernels = [load_specs().kernels[name] for name in ("fill_u8", "fill_u32")]

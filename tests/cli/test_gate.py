@@ -124,6 +124,7 @@ def test_what_was_not_judged_or_not_there_is_named_with_a_verdict() -> None:
     assert decide([PASS], TOTAL).why == ()
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize(
     ("passed", "total", "gate", "line"),
     [
@@ -161,6 +162,7 @@ RIGHT, WRONG = "uneg_f32(shape=[41],values=unit)", "uabs_f32(shape=[41],values=u
 EMPTY_CASE = "uabs_f32(shape=[0],values=unit)"
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -180,12 +182,14 @@ def test_the_command_line_exits_as_the_table_says(cli, port, words, code, said):
     assert said in answer.out + answer.err
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_source_without_any_kernel_judges_nothing(cli, port):
     answer = cli("run", "--module", "fill", "--runtime", "cpu", "--kernels", port("#if 0\n#endif\n"))
     assert answer.code == 2
     assert "define none of the 24 selected kernels" in answer.err
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_specs_that_are_not_the_harness_own_leave_a_trace(cli, port, tmp_path):
     folder = tmp_path / "few"
     folder.mkdir()
@@ -223,6 +227,7 @@ def test_a_doctored_record_is_not_reported(cli, tmp_path):
     assert answer.err.count("\n") == 1
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_file_that_cannot_be_written_costs_neither_the_table_nor_the_other_files(cli, port, tmp_path):
     summary, full = tmp_path / "summary.md", "/dev/full"
     words = ("--runtime", "cpu", "--order", "forward", "--kernels", port(PORT), "--md", full, "--summary", summary)

@@ -45,6 +45,7 @@ def clean(said: Said) -> None:
         assert FORGED.search(text) is None
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_what_a_run_prints_and_writes_has_no_command_in_it(cli, hostile: Path) -> None:
     files = [hostile / name for name in ("md", "html", "summary", "junit")]
     options = [word for file in files for word in (f"--{file.name}", file)]

@@ -87,6 +87,7 @@ def test_devices_are_no_collision(cli, here: Path) -> None:
     refused(cli("report", "a.json", "--md", "/dev/null", "--html", "/dev/null"), "a.json: not a")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_what_a_run_wrote_is_written_again(cli, here: Path) -> None:
     """Also in the port's folder, whose other files are not read."""
     words = ("run", "fill_u32", "--runtime", "cpu", "--kernels", "port/fill.hip", "--config", "own.toml")
@@ -102,6 +103,7 @@ def test_the_folder_of_our_ci_files_is_not_made_through_a_link(cli, here: Path) 
     refused(cli("run", "--json", ".parity/record.json"), ".parity is a symbolic link")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_record_of_pytest_is_an_output_too(here: Path) -> None:
     (here / "candle-parity.toml").write_text('kernels = "port"\n')
     before = contents(here)

@@ -46,6 +46,7 @@ def test_the_declaration_of_a_port_does_not_take_the_place_of_the_list(checkouts
     assert (checkouts / "mine.toml").read_text() == before
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_port_is_judged_as_its_row_declares(checkouts: Path, capfd: pytest.CaptureFixture[str]) -> None:
     commit = git(checkouts / "mine", "rev-parse", "HEAD")
     row = 'defines = ["MINE=1"]\nlaunch = [{ kernels = "fill_u32", block = [64] }]\n'

@@ -33,6 +33,7 @@ def pytest_says(*words: object, folder: Path = ROOT) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_an_item_per_kernel_and_the_table(tmp_path):
     code, out = pytest_says("specs/fill.yaml", "--parity-json", tmp_path / "r.json")
     assert code == 0
@@ -41,6 +42,7 @@ def test_an_item_per_kernel_and_the_table(tmp_path):
     assert json.loads((tmp_path / "r.json").read_text())["summary"]["pass"] == 24
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_cases_without_a_part_in_the_verdict_are_asked_for(tmp_path):
     words = ("specs/fill.yaml", "-k", "const_set_u8", "--parity-json", tmp_path / "r.json")
     found = []
@@ -53,12 +55,14 @@ def test_cases_without_a_part_in_the_verdict_are_asked_for(tmp_path):
     assert (nothing, none, run["planned"]) == (None, 0, left_out)
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_spread_over_workers():
     code, out = pytest_says("specs/fill.yaml", "-n", "2")
     assert code == 0
     assert "24 of 748 kernels at parity" in out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_gate():
     assert pytest_says("specs/fill.yaml", "-k", "fill_f32", "--parity-fail-under", "0.1")[0] == 0
     code, out = pytest_says("specs/fill.yaml", "-k", "fill_f32", "--parity-fail-under", "50")
@@ -66,6 +70,7 @@ def test_the_gate():
     assert "gate 50%: NOT met" in out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_failing_item_shows_the_reproducing_command_and_a_missing_one_is_skipped(tmp_path):
     (tmp_path / "fill.hip").write_text(BAD_FILL)
     code, out = pytest_says("specs/fill.yaml", "-k", "fill_u8 or fill_f32", "--parity-kernels", tmp_path)
@@ -75,6 +80,7 @@ def test_a_failing_item_shows_the_reproducing_command_and_a_missing_one_is_skipp
     assert "1 failed, 1 skipped" in out.replace(", 22 deselected", "")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_with_a_gate_the_gate_alone_decides(tmp_path):
     (tmp_path / "fill.hip").write_text(BAD_FILL + GOOD_FILL)
     words = ("specs/fill.yaml", "-k", "fill_u8 or fill_u32 or fill_f32", "--parity-kernels", tmp_path)
@@ -96,6 +102,7 @@ def summary(out: str) -> dict[str, int]:
     return {what: int(count) for count, what in counts}
 
 
+@pytest.mark.nightly("whole runs by the command")
 def test_summary_junit_and_exit_code_say_the_same(tmp_path):
     """Below the gate for what is missing: the verdict has failed, and no kernel. Ours and pytest's JUnit agree."""
     (tmp_path / "fill.hip").write_text(BAD_FILL + GOOD_FILL)
@@ -126,6 +133,7 @@ def test_summary_junit_and_exit_code_say_the_same(tmp_path):
         assert ("failed" in summary(out)) == bool(code)
 
 
+@pytest.mark.nightly("whole runs by the command")
 def test_the_verdict_that_is_printed_is_that_of_the_exit_code(tmp_path):
     """A baseline; a test of another kind that fails; a run that ends before all items; a percentage that is none."""
     (tmp_path / "fill.hip").write_text(BAD_FILL + GOOD_FILL)
@@ -153,6 +161,7 @@ def test_the_verdict_that_is_printed_is_that_of_the_exit_code(tmp_path):
     assert "there is no such baseline" in out
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize("text", ["nan", "101", "many"])
 def test_a_gate_that_is_not_a_percentage(text):
     code, out = pytest_says("specs/fill.yaml", "--parity-fail-under", text)
@@ -160,6 +169,7 @@ def test_a_gate_that_is_not_a_percentage(text):
     assert f"{text!r} is not a percentage (0 to 100)" in out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_gate_of_the_ports_file_is_for_all_kernels(tmp_path):
     (tmp_path / "fill.hip").write_text(GOOD_FILL)
     (tmp_path / "candle-parity.toml").write_text("[gate]\nfail_under = 50\n")
@@ -170,6 +180,7 @@ def test_the_gate_of_the_ports_file_is_for_all_kernels(tmp_path):
     assert pytest_says(*words, "fill_u32", "--parity-fail-under", "50")[0] == 1
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_tree_that_defines_none_of_the_kernels_judges_nothing(tmp_path):
     (tmp_path / "fill.hip").write_text("#include <hip/hip_runtime.h>\n")
     for gate in ((), ("--parity-fail-under", "0")):
@@ -191,6 +202,7 @@ SLOW_TO_COMPILE = (
 )
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_compilation_longer_than_a_launch_may_take_is_no_time_out(tmp_path, monkeypatch):
     """The compiler computes for seconds what the source asserts; a launch has half a second."""
     source = tmp_path / "fill.hip"
@@ -201,6 +213,7 @@ def test_a_compilation_longer_than_a_launch_may_take_is_no_time_out(tmp_path, mo
     assert code == 0
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_compiler_is_for_the_rocm_runtime():
     words = ("specs/fill.yaml", "-k", "fill_f32", "--parity-runtime", "cpu", "--parity-compiler", "hipcc")
     code, out = pytest_says(*words)
@@ -209,6 +222,7 @@ def test_the_compiler_is_for_the_rocm_runtime():
     assert "Traceback" not in out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_tests_of_the_harness_alone_do_not_pass_for_a_trial_of_kernels(tmp_path):
     (tmp_path / "fill.hip").write_text(GOOD_FILL)
     code, out = pytest_says("tests/verdict", "-k", "nan", "--parity-kernels", tmp_path, "--parity-runtime", "cpu")
@@ -217,6 +231,7 @@ def test_tests_of_the_harness_alone_do_not_pass_for_a_trial_of_kernels(tmp_path)
     assert code == 2
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_what_a_port_declares_counts_for_items_too(tmp_path):
     """A file that names the tree; its known failure is skipped with the reason, and is an error once it passes."""
     (tmp_path / "fill.hip").write_text(BAD_FILL + GOOD_FILL.replace("fill_u32", "own_u32"))
@@ -237,6 +252,7 @@ def test_what_a_port_declares_counts_for_items_too(tmp_path):
     assert "--parity-config: " in pytest_says(*words)[1]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_elsewhere_the_file_in_the_working_directory_names_the_port(tmp_path):
     """As for ``candle-parity run``; where it names none there is nothing to judge, whatever else passes."""
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
@@ -259,6 +275,7 @@ def test_elsewhere_the_file_in_the_working_directory_names_the_port(tmp_path):
         assert 'no port is named that could be judged; give --parity-kernels PATH, or add kernels = "PATH" to ' in out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_file_that_names_no_tree_is_not_green_where_nothing_is_judged(tmp_path):
     config = tmp_path / "port.toml"
     config.write_text("defines = []\n")

@@ -26,6 +26,7 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.nightly("whole runs by the command")
 @pytest.mark.parametrize("wave", [32, 64])
 def test_a_fresh_recording_is_accepted_in_every_thread_order(cli, tmp_path, wave):
     patterns = ["copy2d_*", "sum_f32", "rmsnorm_f16", "asort_desc_u8", "badd_f8_e4m3", "mul_mat_vec_q4_0*1"]
@@ -40,11 +41,13 @@ def test_a_fresh_recording_is_accepted_in_every_thread_order(cli, tmp_path, wave
     assert said.out.splitlines()[1].startswith(f"{count} cases of ")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_there_is_a_file_for_each_module_and_nothing_else(cli, tmp_path):
     assert cli("record", tmp_path / "new", *CASES, "fill_f32", "-j", "2").code == 0
     assert files(tmp_path / "new") == ["fill.traces.xz", "unary.traces.xz"]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_trace_is_found_again_by_its_id(cli, tmp_path):
     cli("record", tmp_path / "new", *CASES, CASES[0])
     ids = Traces(tmp_path / "new").ids("uneg_f32")
@@ -53,6 +56,7 @@ def test_a_trace_is_found_again_by_its_id(cli, tmp_path):
     assert cli("replay", tmp_path / "new", ids[0]).kernel("uneg_f32")["cases"] == 1
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_recording_says_where_it_comes_from_and_so_does_its_replay(cli, tmp_path):
     cli("record", tmp_path / "new", CASES[0], "--runtime", "cpu", "--seed-salt", "s")
     recording = read_header(tmp_path / "new" / "unary.traces.xz").recording
@@ -63,6 +67,7 @@ def test_a_recording_says_where_it_comes_from_and_so_does_its_replay(cli, tmp_pa
     assert shown.startswith(f"{recording['device']} ({recording['arch']}), cpu, {recording['started'][:10]}")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_salt_gives_other_data(cli, tmp_path):
     for salt in "ab":
         cli("record", tmp_path / salt, CASES[0], "--seed-salt", salt)
@@ -70,6 +75,7 @@ def test_a_salt_gives_other_data(cli, tmp_path):
     assert first != second
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_cases_whose_right_answer_is_a_fault_are_left_out_and_counted(cli, tmp_path):
     kernel = cli("run", "gather_u32_f32", "--runtime", "cpu", "--all-cases").kernel("gather_u32_f32")
     ran = kernel["cases"] + kernel["robustness"]["cases"]
@@ -80,6 +86,7 @@ def test_cases_whose_right_answer_is_a_fault_are_left_out_and_counted(cli, tmp_p
     assert left_out > 0
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -98,6 +105,7 @@ def test_a_launch_without_an_answer_is_named_and_costs_that_case(cli, port, tmp_
     assert Traces(tmp_path / "new").ids("uabs_f32") == ["uabs_f32(trace=generated,shape=[41],values=unit)"]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_kernel_that_takes_the_process_down_costs_that_kernel(cli, port, tmp_path):
     quit_ = 'extern "C" void _exit(int);\nKERNEL(uabs_f32) { _exit(3); }\n'
     said = cli("record", tmp_path / "new", *CASES, "--kernels", port(HEAD + GOOD + quit_), "--runtime", "cpu")
@@ -108,6 +116,7 @@ def test_a_kernel_that_takes_the_process_down_costs_that_kernel(cli, port, tmp_p
     assert len(Traces(tmp_path / "new").ids("uneg_f32")) == 2
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_kernel_with_other_parameters_or_that_does_not_compile_is_named(cli, port, tmp_path):
     port(HEAD + 'KERNEL(uneg_f32) {}\nextern "C" __global__ void uabs_f32(float *out) {}\n')
     folder = port("no C++\n", "affine.hip")
@@ -119,6 +128,7 @@ def test_a_kernel_with_other_parameters_or_that_does_not_compile_is_named(cli, p
     assert Traces(tmp_path / "new").kernels == ["uneg_f32"]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_kernels_that_a_port_lacks_are_counted_and_no_failure(cli, port, tmp_path):
     said = cli("record", tmp_path / "new", *CASES, "--kernels", port(HEAD + GOOD))
     assert said.code == 0

@@ -33,17 +33,20 @@ def verdicts(cli, port, monkeypatch, tmp_path):
     return run
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_pass_is_kept_and_a_failure_is_judged_again(verdicts) -> None:
     assert verdicts("--reuse") == (["pass", "fail"], None)
     assert verdicts("--reuse") == (["pass", "fail"], 1)
     assert verdicts() == (["pass", "fail"], None)
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_other_code_is_judged(verdicts) -> None:
     verdicts("--reuse")
     assert verdicts("--reuse", right="1 - ") == (["fail", "fail"], None)
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_what_is_judged_otherwise_is_judged(verdicts, monkeypatch) -> None:
     verdicts("--reuse")
     for words in (("--seed-salt", "x"), ("--wave", "32"), ("--order", "reverse"), ("--no-sandbox",)):
@@ -52,6 +55,7 @@ def test_what_is_judged_otherwise_is_judged(verdicts, monkeypatch) -> None:
     assert verdicts("--reuse") == (["pass", "fail"], None)
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_name_of_a_run_is_no_other_way_to_judge(verdicts, monkeypatch) -> None:
     for name in ("github-1", "github-2"):
         monkeypatch.setenv("CANDLE_PARITY_RUN_ID", name)
@@ -66,12 +70,14 @@ OUTSIDE = {
 }
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize("outside", OUTSIDE)
 def test_a_pass_that_may_depend_on_more_than_the_object_is_not_kept(verdicts, outside) -> None:
     for _ in range(2):
         assert verdicts("--reuse", right="RIGHT", head=OUTSIDE[outside]) == (["pass", "fail"], None)
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_pass_next_to_a_constructor_of_another_source_is_not_kept(verdicts, port) -> None:
     assert verdicts("--reuse") == (["pass", "fail"], None)
     assert verdicts("--reuse") == (["pass", "fail"], 1)

@@ -24,6 +24,7 @@ extern "C" __global__ void uneg_f32(const size_t n, const size_t d, const size_t
 """
 
 
+@pytest.mark.nightly("whole runs by the command")
 @pytest.mark.parametrize(
     ("without_input", "failed"),
     [
@@ -56,6 +57,7 @@ def test_a_case_that_is_asked_for_counts(cli, port):
     assert said.kernel("uneg_f32")["robustness"] is None
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_they_are_not_run_unasked_and_everything_else_is_the_same(cli, port):
     folder = port(GUARDED.replace("WITHOUT_INPUT", "if (!inp) __builtin_trap();"))
     words = ("run", "uneg_f32", "--runtime", "cpu", "--kernels", folder, "--wave", "64")
@@ -75,6 +77,7 @@ def test_they_are_not_run_unasked_and_everything_else_is_the_same(cli, port):
     assert declared.record["summary"] == without.record["summary"]
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_record_with_them_and_one_without_are_of_the_same_verdicts(cli, port, tmp_path):
     folder = port(GUARDED.replace("WITHOUT_INPUT", "if (!inp) __builtin_trap();"))
     words = ("run", "uneg_f32", "--runtime", "cpu", "--kernels", folder, "--wave", "64")
@@ -87,6 +90,7 @@ def test_a_record_with_them_and_one_without_are_of_the_same_verdicts(cli, port, 
         assert "1 the same, 0 better (0 of them new), 0 worse" in cli("diff", *pair, "--fail-on-worse").out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_verdict_that_is_kept_serves_both(cli, port):
     folder = port(GUARDED.replace("WITHOUT_INPUT", ""))
     words = ("run", "uneg_f32", "--runtime", "cpu", "--kernels", folder, "--wave", "64", "--reuse")
@@ -96,6 +100,7 @@ def test_a_verdict_that_is_kept_serves_both(cli, port):
     assert said.kernel("uneg_f32")["robustness"]["failed"] == 3
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_wrong_answer_to_a_launch_of_candles_is_still_one(cli, port):
     folder = port(GUARDED.replace("WITHOUT_INPUT", "").replace("-inp[at]", "-inp[i]"))
     said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", folder, "--wave", "64")

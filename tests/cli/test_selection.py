@@ -54,6 +54,7 @@ def test_list_writes_its_answer_to_the_file_of_json(cli, tmp_path):
     refused(cli("list", "--json", "fill_u8"), "--json takes the name of a file")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_record_on_standard_output_stands_there_alone(cli):
     said = cli("run", "fill_u8", "--json", "-")
     assert json.loads(said.out)["summary"]["pass"] == 1
@@ -76,6 +77,7 @@ def test_what_is_not_known_is_one_sentence_with_what_may_be_meant(cli, words, se
     refused(cli(*words), sentence)
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_table_has_what_was_selected(cli):
     said = cli("run", "--module", "fill", "fill_u*")
     table = said.out.split("\n\n")[0].splitlines()
@@ -99,6 +101,7 @@ extern "C" __global__ void fill_%s(%s *buf, %s value, size_t numel) {}
 """
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_verbose_shows_every_failing_kernel(cli, port):
     types = {f"u{bits}": f"uint{bits}_t" for bits in (8, 32)} | {"f32": "float", "f64": "double"}
     text = "".join(FILL % (name, kind, kind) for name, kind in types.items())

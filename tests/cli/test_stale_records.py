@@ -51,6 +51,7 @@ def test_the_baseline_stays_where_the_record_would_take_its_place(cli, port: Pat
     assert (port / "old").read_text() == "{}"
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_a_record_says_in_which_run_it_was_made(cli, port: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     declare(port)
     monkeypatch.setenv("CANDLE_PARITY_RUN_ID", "github-7")

@@ -88,7 +88,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "port"
 
 
-@pytest.mark.slow("seven verdicts, each by a process of its own")
+@pytest.mark.nightly("seven verdicts, each by a process of its own")
 def test_each_change_is_judged_and_a_broken_file_ends_nothing(watching: Callable[..., Watching], tree: Path) -> None:
     header = tree.parent / "headers" / "value.h"
     record = tree / "record.json"  # what a run writes is no change

@@ -42,6 +42,7 @@ def test_a_declaration_that_names_no_kernels_is_no_port(cli, elsewhere: Path) ->
     refused(cli("run", "fill_u8", "--config", "candle-parity.toml"), NO_PORT, "candle-parity.toml;")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_our_own_kernels_are_asked_for_by_name(cli, elsewhere: Path) -> None:
     said = cli("run", "fill_u8", "--kernels", "shipped", "--runtime", "cpu")
     assert said.code == 0
@@ -49,6 +50,7 @@ def test_our_own_kernels_are_asked_for_by_name(cli, elsewhere: Path) -> None:
     refused(cli("run", "fill_u8", "--kernels", "./shipped"), "kernels path shipped does not exist")
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_pytest_needs_a_port_as_well(elsewhere: Path) -> None:
     for option in ("--parity-fail-under=3", "--parity-runtime=cpu"):
         code, out = pytest_says(option, folder=elsewhere)
@@ -67,6 +69,7 @@ MISNAMED = [
 ]
 
 
+@pytest.mark.slow("whole runs by the command")
 @pytest.mark.parametrize("name", MISNAMED)
 def test_what_looks_like_a_declaration_and_is_none_is_named(cli, elsewhere: Path, name: str) -> None:
     (elsewhere / name).write_text('kernels = "port"\n[gate]\nfail_under = 90\n')
@@ -109,6 +112,7 @@ def test_the_words_for_a_tree(commit: str | None, said: str) -> None:
     assert judged_tree("../port", 12, commit) == said
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_every_output_says_what_was_judged(cli, elsewhere: Path) -> None:
     files = {name: elsewhere / name for name in ("md", "html", "summary", "junit")}
     options = [word for name, path in files.items() for word in (f"--{name}", path)]
@@ -128,6 +132,7 @@ def test_every_output_says_what_was_judged(cli, elsewhere: Path) -> None:
     assert f"; judged: {JUDGED}; " in said.out
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_the_commit_of_the_port_is_said_and_whether_files_differ(cli, elsewhere: Path) -> None:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
     for words in (["init", "-q"], ["add", "port"], ["commit", "-q", "-m", "port"]):
@@ -138,6 +143,7 @@ def test_the_commit_of_the_port_is_said_and_whether_files_differ(cli, elsewhere:
     assert re.search(r"; judged: port \(1 file, commit [0-9a-f]{12} with changes\); ", cli(*words).out)
 
 
+@pytest.mark.slow("whole runs by the command")
 def test_pytest_says_what_it_judges(elsewhere: Path) -> None:
     code, out = pytest_says("--parity-kernels", "port", "-k", "fill_u32", "--parity-runtime", "cpu", folder=elsewhere)
     assert code == 0, out

@@ -39,7 +39,6 @@ def decode(bits: Array, form: Format) -> Array:
     return values
 
 
-@pytest.mark.slow("every value of a type, or millions of them")
 @pytest.mark.parametrize("operation", ["add", "sub", "mul", "div"])
 @pytest.mark.parametrize("form", SIXTEEN, **BY_NAME)
 def test_one_rounding(probe: Probe, form: Format, operation: str) -> None:
@@ -52,7 +51,6 @@ def test_one_rounding(probe: Probe, form: Format, operation: str) -> None:
     assert_same(got, form.round(exact), x, y)
 
 
-@pytest.mark.slow("every value of a type, or millions of them")
 @pytest.mark.parametrize("form", SIXTEEN, **BY_NAME)
 def test_square_root_of_every_value(probe: Probe, form: Format) -> None:
     every = np.arange(1 << 16, dtype=np.uint16)
@@ -100,7 +98,6 @@ def hard_triples(form: Format) -> tuple[Array, Array, Array]:
     return first, second, third
 
 
-@pytest.mark.slow("every value of a type, or millions of them")
 @pytest.mark.parametrize("form", SIXTEEN, **BY_NAME)
 def test_fma_is_rounded_once(probe: Probe, form: Format) -> None:
     operands = hard_triples(form)

@@ -52,7 +52,7 @@ def kernel(body: str) -> str:
     return f'extern "C" __global__ void k(void *p) {{ {body} }}\n'
 
 
-@pytest.mark.slow("compiles each function that differs, as HIP and as CUDA")
+@pytest.mark.nightly("compiles each function that differs, as HIP and as CUDA")
 @pytest.mark.parametrize("name", CUDA_ONLY)
 def test_a_name_of_cuda_is_unknown_in_hip(hiprtc: Hiprtc, name: str) -> None:
     refused = hiprtc.compile(HIP_TYPES + kernel(CUDA_ONLY[name]), name="port.hip")

@@ -99,6 +99,7 @@ extern "C" __global__ void launches(int *p) {{ a(p); }}
 """
 
 
+@pytest.mark.slow("compiles a source per row")
 @pytest.mark.parametrize(
     ("only", "named", "emitted"),
     [("a", {"a"}, {"a", "f"}), ("b,c", {"b", "c"}, {"b", "c", "f"}), ("launches", {"launches"}, {"launches", "a"})],
@@ -182,6 +183,7 @@ def test_dynamic_shared_memory_in_every_place(hiprtc: Hiprtc) -> None:
     assert set(compiled.kernels) == {"a", "b", "c", "d"}
 
 
+@pytest.mark.slow("compiles a source per row")
 def test_an_included_standard_library_does_not_clash(hiprtc: Hiprtc) -> None:
     source = """
         #include <algorithm>

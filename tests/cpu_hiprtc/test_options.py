@@ -17,6 +17,7 @@ exec {compiler} "$@"
 """
 
 
+@pytest.mark.slow("compiles a source per row")
 @pytest.mark.parametrize("options", [(), ("-O2",), ("-O3",)])
 def test_statements_are_not_vectorised(
     hiprtc: Hiprtc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]

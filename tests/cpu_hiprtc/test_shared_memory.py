@@ -53,6 +53,7 @@ def uses(hiprtc: Hiprtc, compiled: Compiled) -> dict[str, dict[str, tuple[int, i
     return found
 
 
+@pytest.mark.slow("compiles a source per row")
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_each_kernel_is_known_with_the_variables_it_can_reach(hiprtc: Hiprtc, level: str) -> None:
     if os.path.basename(compiler()).startswith("g++"):

@@ -35,6 +35,7 @@ def test_mathematics_is_nothing_from_outside(tmp_path: Path) -> None:
     assert dependence_of(compiled(tmp_path, PLAIN, "-lm")) == Dependence()
 
 
+@pytest.mark.slow("compiles kernels for the runtime")
 @pytest.mark.parametrize(
     ("text", "outside"),
     [

@@ -64,7 +64,6 @@ def test_a_build_happens_once(compiler: Path) -> None:
     assert compiler.read_text() == runs
 
 
-@pytest.mark.slow("builds the runtime's libraries again")
 def test_a_changed_source_is_built_again(compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = building.build()
     source = tmp_path / "runtime"
@@ -76,14 +75,12 @@ def test_a_changed_source_is_built_again(compiler: Path, tmp_path: Path, monkeyp
     assert len({first, second, building.build()}) == 3
 
 
-@pytest.mark.slow("builds the runtime's libraries again")
 def test_a_compiler_with_other_arguments_builds_again(compiler: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = building.build()
     monkeypatch.setenv(toolchain.ENVIRONMENT, f"{os.environ[toolchain.ENVIRONMENT]} -target x86_64-linux-gnu.2.28")
     assert building.build() != first
 
 
-@pytest.mark.slow("builds the runtime's libraries again")
 @pytest.mark.parametrize("damage", [None, "cut off"])
 def test_the_libraries_of_a_wheel_are_copied_where_they_are_whole(
     compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str | None
@@ -280,7 +277,6 @@ def test_the_best_compiler_for_each_purpose_is_taken(
     assert find_toolchain(links_standard_library=True).kind == for_libraries
 
 
-@pytest.mark.slow("builds the runtime's libraries again")
 @pytest.mark.parametrize("name", ["rocm", "cuda"])
 def test_a_runtime_that_is_not_there_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.runtimes.rocm.control.chosen", lambda: None)

@@ -15,6 +15,7 @@ from tests.cpu_runtime.machine import Machine, Remote
 SIZES = (1, 15, 16, 17, 4095, 4096, 4097, 65536, 65537, 1_000_001, 70 << 20)
 
 
+@pytest.mark.slow("compiles kernels for the runtime")
 @pytest.mark.parametrize("size", SIZES)
 def test_memory_ends_at_a_page_and_is_poisoned(machine: Remote, size: int) -> None:
     address, content = machine.do(_allocate_and_read, size)

@@ -39,7 +39,6 @@ def code() -> bytes:
     return done.stdout
 
 
-@pytest.mark.slow("compiles a table per damage")
 def test_kernels_have_their_parameters_and_lines(code):
     kernels = {kernel.name: kernel for kernel in host_kernels(code)}
     assert kernels.keys() == {"none", "two"}
@@ -47,7 +46,6 @@ def test_kernels_have_their_parameters_and_lines(code):
     assert kernels["two"].params == (("float const*", 8), ("unsigned char", 1))
 
 
-@pytest.mark.slow("compiles a table per damage")
 def test_what_is_no_such_code_object_is_a_value_error(code):
     for damaged in (b"", b"\x7fELF", code[:500], code[: len(code) // 2], bytes(5000)):
         with pytest.raises(ValueError):  # noqa: PT011 - whatever is missing first

@@ -255,7 +255,6 @@ def test_no_call_is_on_both_lists() -> None:
     assert len(REFUSED) > 130
 
 
-@pytest.mark.slow("compiles a kernel per call")
 @pytest.mark.skipif(not HEADER.is_file(), reason="no Linux headers")
 def test_the_numbers_are_those_of_the_system() -> None:
     known = dict(re.findall(r"#define __NR_(\w+) (\d+)", HEADER.read_text()))

@@ -15,7 +15,6 @@ pytestmark = pytest.mark.usefixtures("over_stand_ins")
 H2D, D2H, D2D, ANY = 1, 2, 3, 4
 
 
-@pytest.mark.slow("compiles the stand-in of the CUDA driver")
 def test_the_device_is_taken_once_and_by_the_first_call_that_needs_it() -> None:
     in_child(_device_is_taken_once)
 
@@ -84,7 +83,6 @@ def _properties() -> None:
     assert answers == wanted
 
 
-@pytest.mark.slow("compiles the stand-in of the CUDA driver")
 def test_memory_calls() -> None:
     in_child(_memory)
 

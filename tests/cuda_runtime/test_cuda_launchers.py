@@ -172,7 +172,6 @@ def real_nvcc(monkeypatch: pytest.MonkeyPatch) -> LibraryCompiler:
     return found
 
 
-@pytest.mark.slow("builds launchers and runs them by a stand-in of the CUDA driver")
 def test_nvcc_takes_a_hip_source(real_nvcc: LibraryCompiler, tmp_path: Path) -> None:
     source, library = tmp_path / "twice.hip", tmp_path / "library"
     source.write_text(

@@ -30,6 +30,7 @@ extern "C" __global__ void fill_u32(unsigned *p, unsigned v, size_t n) {{
 """
 
 
+@pytest.mark.slow("whole runs, in processes of their own")
 def test_a_kernel_cannot_print_a_token(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "fill.hip").write_text(NOSY)

@@ -39,7 +39,7 @@ def judges() -> Iterator[Judges]:
         yield found
 
 
-@pytest.mark.slow("a few seconds of each fuzzer")
+@pytest.mark.nightly("a few seconds of each fuzzer")
 @pytest.mark.parametrize("module", MODULES)
 def test_kernels(module: str, judges: Judges) -> None:
     kernels = [kernel for kernel in judges.kernels.values() if kernel.module == module]

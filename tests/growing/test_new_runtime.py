@@ -42,7 +42,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 
 @pytest.mark.nightly("runs a changed copy of the packages in processes of their own")
 def test_it_runs_a_kernel_and_is_named_in_the_record_and_the_report(copy: Tree) -> None:
-    words = ("--runtime", "fourth", "uexp_f32", "--json", "r.json", "--md", "r.md")
+    words = ("--runtime", "fourth", "--kernels", "kernels", "uexp_f32", "--json", "r.json", "--md", "r.md")
     done = copy.parity("run", *words)
     assert (done.returncode, without_progress(done.stderr)) == (0, "")
     record = json.loads((copy.path / "r.json").read_text())
@@ -57,7 +57,7 @@ def test_it_runs_a_kernel_and_is_named_in_the_record_and_the_report(copy: Tree) 
 def test_it_is_a_choice_of_every_command(copy: Tree) -> None:
     for command in ("run", "bench", "doctor", "record"):
         assert "{auto,rocm,cpu,cuda,fourth,isa}" in copy.parity(command, "--help").stdout
-    words = ("--runtime", "fourth", "--order", "reverse", "uexp_f32")
+    words = ("--runtime", "fourth", "--kernels", "kernels", "--order", "reverse", "uexp_f32")
     refused = copy.parity("run", *words)
     assert (refused.returncode, refused.stderr) == (
         2,

@@ -50,7 +50,8 @@ class Tree:
         """A run on the host of the kernels that ``words`` name: what it said, and their rows of the record."""
         record = self.path / "record.json"
         record.unlink(missing_ok=True)
-        said = self.parity("run", "--runtime", "cpu", *words, "--json", str(record))
+        of = () if "--kernels" in words else ("--kernels", "kernels")  # a copy without .git is no checkout
+        said = self.parity("run", "--runtime", "cpu", *of, *words, "--json", str(record))
         rows = json.loads(record.read_text())["kernels"] if record.is_file() else []
         return said, {row["name"]: row for row in rows if row["status"] != "not_run" or row["message"]}
 

@@ -47,6 +47,7 @@ def test_every_page_is_rendered() -> None:
     )
 
 
+@pytest.mark.slow("reads every file of the tree, or runs documented commands")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_renders_from_its_records_byte_for_byte(page: str, rendered: Path) -> None:
     assert (rendered / page).read_bytes() == (REPORTS / page).read_bytes(), (
@@ -67,6 +68,7 @@ def commits() -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow("reads every file of the tree, or runs documented commands")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_names_the_commits_of_its_records(page: str) -> None:
     text, named = (REPORTS / page).read_text(encoding="utf-8"), commits()[page]

@@ -56,7 +56,6 @@ def test_the_pages_have_commands() -> None:
     assert {one.program for one in COMMANDS} == {"candle-parity", "pytest", "make"}
 
 
-@pytest.mark.slow("runs every documented command")
 @pytest.mark.parametrize("command", [*OURS, *in_output()], ids=str)
 def test_the_command_line_is_one(command: Written) -> None:
     arguments = parse(command.words)

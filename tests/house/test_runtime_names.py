@@ -36,6 +36,7 @@ def named(text: str) -> list[int]:
     return [node.lineno for node in strings if not (node.value == "cuda" and id(node) in dialects)]
 
 
+@pytest.mark.slow("reads every file of the tree, or runs documented commands")
 def test_no_other_file_asks_for_a_runtimes_name() -> None:
     files = [file for file in PACKAGE.rglob("*.py") if file.relative_to(PACKAGE).parts[0] not in OTHER_MEANINGS]
     assert len(files) > 100

@@ -38,6 +38,7 @@ def port(tmp_path: Path) -> Path:
     return tmp_path / "kernels"
 
 
+@pytest.mark.slow("builds and installs the wheel")
 def test_run_and_report(installation: Installation, tmp_path: Path) -> None:
     (tmp_path / "conformance").mkdir()  # a port may have a folder of any name
     (tmp_path / "conformance" / "__init__.py").write_text("raise SystemExit('not ours')\n")
@@ -63,6 +64,7 @@ def test_run_and_report(installation: Installation, tmp_path: Path) -> None:
     assert str(installation.environment) not in (tmp_path / "r.md").read_text() + (tmp_path / "r.html").read_text()
 
 
+@pytest.mark.slow("builds and installs the wheel")
 def test_check(installation: Installation, tmp_path: Path) -> None:
     check = installation.says(tmp_path, "candle-parity", "check", "--kernels", "shipped", "--json", "check.json")
     assert (check.returncode, without_progress(check.stderr)) == (0, "")
@@ -70,6 +72,7 @@ def test_check(installation: Installation, tmp_path: Path) -> None:
     assert (told["kernels"], told["summary"]["defined"]) == ("the shipped kernels", 748)
 
 
+@pytest.mark.slow("builds and installs the wheel")
 @pytest.mark.parametrize("subject", ["kernels", "reference"])
 def test_replay_of_the_shipped_traces(installation: Installation, tmp_path: Path, subject: str) -> None:
     words = ("replay", "--module", "fill", "--subject", subject, "--runtime", "cpu", "--json", "record.json")
@@ -81,6 +84,7 @@ def test_replay_of_the_shipped_traces(installation: Installation, tmp_path: Path
     assert record["run"]["traces"] == "the shipped traces"
 
 
+@pytest.mark.slow("builds and installs the wheel")
 def test_the_command_that_reproduces_a_failure(installation: Installation, tmp_path: Path, port: Path) -> None:
     (port / "unary.hip").write_text(PORT.replace("SIGN", "+"))
     words = ("run", "uneg_f32", "--kernels", "kernels", "--runtime", "cpu", "--json", "record.json")
@@ -94,6 +98,7 @@ def test_the_command_that_reproduces_a_failure(installation: Installation, tmp_p
     assert failure["case"] in again.stdout
 
 
+@pytest.mark.slow("builds and installs the wheel")
 def test_pytest_has_an_item_per_kernel(installation: Installation, tmp_path: Path, port: Path) -> None:
     run = installation.says(
         tmp_path, "python", "-m", "pytest", "--parity-kernels", port, "--parity-runtime", "cpu", "-k", "uneg_f32"
@@ -107,6 +112,7 @@ def test_pytest_has_an_item_per_kernel(installation: Installation, tmp_path: Pat
     assert "748 tests collected" in listed.stdout
 
 
+@pytest.mark.slow("builds and installs the wheel")
 def test_a_bare_pytest_has_the_kernels_of_a_declared_port(
     installation: Installation, tmp_path: Path, port: Path
 ) -> None:
@@ -120,6 +126,7 @@ def test_a_bare_pytest_has_the_kernels_of_a_declared_port(
     assert "1 of 748 kernels at parity" in run.stdout
 
 
+@pytest.mark.slow("builds and installs the wheel")
 def test_pytest_does_not_pass_where_no_kernel_was_judged(
     installation: Installation, tmp_path: Path, port: Path
 ) -> None:
@@ -146,6 +153,7 @@ def assert_idle(installation: Installation, folder: Path, *options: str) -> None
     assert (folder / "loaded").read_text() == others
 
 
+@pytest.mark.slow("builds and installs the wheel")
 def test_the_plugin_does_nothing_in_other_runs(installation: Installation, tmp_path: Path) -> None:
     (tmp_path / "test_own.py").write_text(IDLE)
     (tmp_path / "unary.yaml").write_text("not: a spec\n")
@@ -154,12 +162,14 @@ def test_the_plugin_does_nothing_in_other_runs(installation: Installation, tmp_p
     assert "--parity-kernels" in installation.says(tmp_path, "python", "-m", "pytest", "--help").stdout
 
 
+@pytest.mark.slow("builds and installs the wheel")
 def test_asking_for_the_plugin_by_name_too_is_no_error(installation: Installation, tmp_path: Path) -> None:
     (tmp_path / "test_own.py").write_text(IDLE)
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["conformance.pytest_plugin"]\n')
     assert_idle(installation, tmp_path, "-p", "conformance.pytest_plugin")
 
 
+@pytest.mark.slow("builds and installs the wheel")
 @pytest.mark.parametrize("words", [["new", "uexp2_f32", "--like", "uexp_f32", "--write"]])
 def test_commands_that_edit_specs_need_a_copy(installation: Installation, tmp_path: Path, words: list[str]) -> None:
     run = installation.says(tmp_path, "candle-parity", *words)

@@ -92,6 +92,7 @@ def test_the_sdist_holds_what_git_has(sdist: Path) -> None:
     assert set(done.stdout.splitlines()) - held == set()
 
 
+@pytest.mark.slow("builds and installs the wheel")
 def test_an_index_takes_them(wheel: Path, sdist: Path, traces: Path) -> None:
     words = [sys.executable, "-m", "twine", "check", "--strict", str(wheel), str(sdist), str(traces)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -87,7 +87,7 @@ def test_no_instruction_is_unknown(machine: Machine, built: Built) -> None:
     assert unknown == set()
 
 
-@pytest.mark.slow("compiles for AMD targets and interprets the code, every source for each target")
+@pytest.mark.nightly("compiles for AMD targets and interprets the code, every source for each target")
 @pytest.mark.parametrize("order", ["forward", "reverse"])
 def test_answers_are_the_hosts(machine: Machine, built: Built, host: dict[int, dict[str, Words]], order: str) -> None:
     """In reverse stores are late, waves take short turns and approximate instructions deviate."""

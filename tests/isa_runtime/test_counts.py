@@ -123,7 +123,6 @@ def test_sites_are_what_control_can_come_to(machine: Machine, tmp_path: Path) ->
     assert read_sites(tmp_path, "other") == []
 
 
-@pytest.mark.slow("several interpreting processes")
 def test_sites_of_several_processes_add_up(machine: Machine, tmp_path: Path) -> None:
     """A block of one wave jumps over what a later process executes: s_cbranch by the number of the block."""
     words = [0xBF068002, 0xBF850001, 0x7E280300, 0xBF810000]  # s_cmp_eq_u32 s2, 0; s_cbranch_scc1 1; v_mov_b32

@@ -194,7 +194,7 @@ def test_a_field_that_differs_is_seen(wrong: dict[str, Any]) -> None:
     assert (difference(replace(FMA, **wrong), SAID) is not None) is bool(wrong)
 
 
-@pytest.mark.slow("asks llvm-mc for every instruction of every target")
+@pytest.mark.nightly("asks llvm-mc for every instruction of every target")
 @pytest.mark.skipif(not ASSEMBLER, reason="there is no llvm-mc, which is part of LLVM's tools")
 @pytest.mark.parametrize("target", [target for target in TARGETS if target != "gfx950"])  # which LLVM 19 does not know
 def test_the_decoder_reads_what_llvm_writes(machine: Machine, target: str) -> None:

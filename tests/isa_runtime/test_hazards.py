@@ -150,7 +150,6 @@ def test_too_few_wait_states_are_a_fault(
     )
 
 
-@pytest.mark.slow("compiles for AMD targets and looks through the code")
 @pytest.mark.parametrize("functions", [(), (64,)], ids=["in a function", "where one begins"])
 def test_a_function_begins_where_a_symbol_says_so(machine: Machine, functions: tuple[int, ...]) -> None:
     """v_cmp_eq_u32 vcc, v4, v4; s_nop 0; v_cndmask_b32 v10, v4, v6, vcc at 256 bytes, where another one may begin."""

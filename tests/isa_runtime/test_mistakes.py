@@ -103,6 +103,7 @@ def test_each_mistake_has_a_row(launched: tuple[str, Answers]) -> None:
     assert len(ROWS) + 2 == 45  # with those of the last two tests
 
 
+@pytest.mark.slow("compiles for AMD targets and interprets the code")
 @pytest.mark.parametrize("kernel", ROWS)
 def test_a_mistake_is_caught_and_what_is_right_passes(launched: tuple[str, Answers], kernel: str) -> None:
     target, answers = launched

@@ -34,6 +34,7 @@ def alike(entry: tuple[str, str, Row]) -> Any:
     return target, str(row.sources), str(row.domain)
 
 
+@pytest.mark.slow("compiles for AMD targets and interprets the code")
 @pytest.mark.parametrize("generation", GENERATIONS)
 @pytest.mark.parametrize("kind", ROWS)
 def test_instructions_do_what_numpy_does(machine: Machine, kind: str, generation: int) -> None:

@@ -87,7 +87,6 @@ def test_rdna_has_counters_of_its_own(machine: Machine, target: str, words: tupl
     assert bool(found) == bool(said)
 
 
-@pytest.mark.slow("compiles for AMD targets and interprets the code")
 def test_what_is_never_used_needs_no_wait(machine: Machine) -> None:
     failed, said, _ = machine.launch(code_object([*NOT_WAITED, END]), SLOTS, SLOTS, SLOTS, SLOTS)
     assert failed == 0, said

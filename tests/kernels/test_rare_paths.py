@@ -85,7 +85,7 @@ def judged(capsys: pytest.CaptureFixture[str], wave: str, cases: list[str], *mor
     assert f"{len(cases)} pass" in capsys.readouterr().out
 
 
-@pytest.mark.slow("grids of thousands of blocks, in both waves")
+@pytest.mark.nightly("grids of thousands of blocks, in both waves")
 @pytest.mark.parametrize("wave", ["32", "64"])
 @pytest.mark.parametrize("cases", LARGE_GRIDS.values(), ids=LARGE_GRIDS)
 def test_large_grids(cases: list[str], wave: str, capsys: pytest.CaptureFixture[str]) -> None:

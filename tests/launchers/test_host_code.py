@@ -88,7 +88,7 @@ def runtime(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.slow("compiles launchers and judges each mistake")
+@pytest.mark.nightly("compiles launchers and judges each mistake")
 @pytest.mark.parametrize(("doing", "status", "why"), WRONG, ids=[doing.name for doing, _, _ in WRONG])
 def test_what_host_code_must_not_do_is_named(judged: Any, runtime: str, doing: Doing, status: str, why: str) -> None:
     row = judged(runtime, doing)
@@ -96,7 +96,7 @@ def test_what_host_code_must_not_do_is_named(judged: Any, runtime: str, doing: D
     assert why in row["failures"][0]["why"]
 
 
-@pytest.mark.slow("compiles launchers and judges each mistake")
+@pytest.mark.nightly("compiles launchers and judges each mistake")
 @pytest.mark.parametrize("doing", ADVISED, ids=lambda doing: f"{ADVISED[doing]} {doing.name}")
 def test_a_launcher_that_follows_the_advice_of_its_cause_passes(
     judged: Any, monkeypatch: pytest.MonkeyPatch, doing: Doing
@@ -106,7 +106,7 @@ def test_a_launcher_that_follows_the_advice_of_its_cause_passes(
     assert judged("cpu", doing)["status"] == "pass"
 
 
-@pytest.mark.slow("compiles launchers and judges each mistake")
+@pytest.mark.nightly("compiles launchers and judges each mistake")
 @pytest.mark.parametrize("doing", RIGHT, ids=lambda doing: doing.name)
 def test_what_host_code_may_do_passes(judged: Any, runtime: str, doing: Doing) -> None:
     assert judged(runtime, doing)["status"] == "pass"

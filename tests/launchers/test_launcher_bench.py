@@ -24,6 +24,7 @@ TREE = Path(__file__).parent / "tree"
 LAUNCHER = "launch_mmvq_gguf_quantize_q8_1_f32"
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_calls_of_a_launcher_are_timed_against_another_trees(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -38,6 +39,7 @@ def test_calls_of_a_launcher_are_timed_against_another_trees(
     assert line.split()[4:6] == ["-", "-"]  # registers and occupancy of a host function are nobody's
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_what_a_launcher_must_not_do_is_a_loss_and_no_time(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def rows_of(capsys: pytest.CaptureFixture[str], tmp_path: Path, *words: object) 
     return {row["name"]: row for row in json.loads(file.read_text())["launchers"]}
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_what_every_call_leaves_behind_is_told_and_what_is_kept_is_not(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, runtime: str
 ) -> None:
@@ -54,6 +55,7 @@ def test_what_every_call_leaves_behind_is_told_and_what_is_kept_is_not(
     assert {short: f"left {text.partition(' left ')[2]}" for short, text in told.items() if text} == LEFT
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_a_leak_is_no_failure_and_is_said_below_the_table_and_in_the_reports(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

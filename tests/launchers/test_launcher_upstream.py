@@ -32,6 +32,7 @@ STANZA = """
 """
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
@@ -62,6 +63,7 @@ def test_drift_compares_what_rust_declares(
     assert said.code == int(not expected.startswith("no difference"))
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_new_adds_a_launcher_like_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "specs"
     shutil.copytree(SPEC_FOLDER, folder)

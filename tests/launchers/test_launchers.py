@@ -74,6 +74,7 @@ def test_there_are_49_launchers_next_to_748_kernels_and_each_says_where_it_is_ca
     assert all(launcher.wired_at and launcher.params[-1].role == "stream" for launcher in specs.launchers.values())
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_a_launcher_is_not_selected_where_no_source_names_one(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -82,6 +83,7 @@ def test_a_launcher_is_not_selected_where_no_source_names_one(
     assert "0 of 748 kernels at parity (0.0%), 0 of 49 launchers" in said.out
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 @pytest.mark.parametrize(
     ("name", "file"),
     [
@@ -115,6 +117,7 @@ ADVISED = {
 }
 
 
+@pytest.mark.nightly("compiles launchers and judges them")
 @pytest.mark.parametrize(("fault", "status", "why", "cause"), WRONG, ids=[fault.name for fault, *_ in WRONG])
 def test_what_a_launcher_must_not_do_is_named(judged: Any, fault: Fault, status: str, why: str, cause: str) -> None:
     row = judged(CASE, fault)
@@ -122,6 +125,7 @@ def test_what_a_launcher_must_not_do_is_named(judged: Any, fault: Fault, status:
     assert why in row["failures"][0]["why"]
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 @pytest.mark.parametrize("fault", ADVISED, ids=lambda fault: f"{ADVISED[fault]} {fault.name}")
 def test_a_launcher_that_follows_the_advice_of_its_cause_passes(
     judged: Any, monkeypatch: pytest.MonkeyPatch, fault: Fault
@@ -138,6 +142,7 @@ def test_recorded_calls_judge_the_reference_and_are_counted_apart(capsys: pytest
     assert "  launchers: 5 pass" in said.out
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 @pytest.mark.parametrize(("fault", "status"), [(Fault.RIGHT, "pass"), (Fault.WRONG, "fail")])
 def test_recorded_calls_judge_the_launchers_of_a_port(judged: Any, fault: Fault, status: str) -> None:
     row = judged(LAUNCHER, fault, command="replay")
@@ -159,6 +164,7 @@ def test_a_recorded_call_with_one_wrong_bit_is_named(capsys: pytest.CaptureFixtu
     assert f"{LAUNCHER}(trace={case['case']})\n    vy[0] must be equal; 1 of " in said.out
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_what_launchers_answer_can_be_recorded_and_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ("--runtime", "cpu", "--kernels", TREE, "--jobs", 1)
     said = answer(capsys, "record", tmp_path / "new", *words, CASE, f"{LAUNCHER}(kx=96,rows=5,values=unit)")
@@ -179,17 +185,20 @@ def test_a_runtime_that_calls_no_launchers_records_kernels_alone(monkeypatch: py
         recordable([launcher], "new")
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_a_launcher_that_does_not_end_is_stopped(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANDLE_PARITY_HANG_SECONDS", "2")
     assert judged(CASE, Fault.HANGS)["status"] == "timeout"
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_a_byte_behind_the_scratch_is_a_fault(judged: Any) -> None:
     row = judged("launch_mmq_gguf_q4_0(ncols=256,nrows=33,columns=1,values=random)")
     assert row["status"] == "crash"
     assert "past the end of the 16777216-byte allocation" in row["failures"][0]["why"]
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 @pytest.mark.parametrize(
     ("case", "got"),
     [
@@ -203,6 +212,7 @@ def test_what_is_added_to_an_output_or_to_scratch_is_wrong(judged: Any, case: st
     assert got in row["failures"][0]["got"]
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_launchers_with_other_parameters_or_errors_are_not_called(judged: Any) -> None:
     row = judged(LAUNCHER, tree=REFUSED)
     assert (row["status"], row["message"]) == ("signature", "parameter 3 is long, Candle's is i32 kx")
@@ -211,6 +221,7 @@ def test_launchers_with_other_parameters_or_errors_are_not_called(judged: Any) -
     assert "use of undeclared identifier 'not_declared'" in row["message"]
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_a_launcher_that_does_not_compile_costs_no_other(judged: Any) -> None:
     row = judged("launch_mmvq_gguf_quantize_q8_1_bf16", tree=REFUSED)
     assert row["status"] == "compile_error"
@@ -219,6 +230,7 @@ def test_a_launcher_that_does_not_compile_costs_no_other(judged: Any) -> None:
     assert (row["status"], "vy[" in row["failures"][0]["why"]) == ("fail", True)
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_a_launcher_that_calls_into_another_source_is_not_run(judged: Any, tmp_path: Path) -> None:
     """The port's own build links the two; here each source is a library."""
     parameters = "(const void *, void *, int, int, int, void *)"
@@ -229,6 +241,7 @@ def test_a_launcher_that_calls_into_another_source_is_not_run(judged: Any, tmp_p
     assert row["message"].startswith(f"it calls helper, which is in {tmp_path.name}/helper.hip, and each source is")
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_a_launcher_in_a_source_that_cannot_be_read_is_not_missing(judged: Any, tmp_path: Path) -> None:
     source = tmp_path / "moe.hip"
     source.write_text('#include "gone.h"\nextern "C" void moe_gemm_gguf() {}\n')
@@ -239,6 +252,7 @@ def test_a_launcher_in_a_source_that_cannot_be_read_is_not_missing(judged: Any, 
     assert judged("moe_gemm_wmma", tree=source)["status"] == "missing"
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_a_report_with_wiring_has_the_launchers_too(
     judged: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -249,10 +263,12 @@ def test_a_report_with_wiring_has_the_launchers_too(
     assert "at parity (0.0%)**, 1 of 49 launchers, " in (tmp_path / "PARITY.md").read_text()
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_a_launcher_that_no_source_defines_is_missing(judged: Any) -> None:
     assert judged("launch_mmvq_gguf_q4_0_f32_plain")["status"] == "missing"
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_launchers_have_a_gate_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("run", "--runtime", "cpu", "--kernels", REFUSED, "--jobs", 1, LAUNCHER, "-q")
     said = answer(capsys, *words, "--fail-under", 0, "--fail-under-launchers", 1)
@@ -271,6 +287,7 @@ def test_check_compares_the_parameters_of_launchers_and_names_near_misses(
     assert "is not a launcher of the specs; moe_gemm_gguf is missing" in said.out
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_c_linkage_may_come_from_a_declaration_and_its_absence_is_named(
     judged: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ def says(folder: Path, *words: object, fault: int = 0) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.nightly("compiles launchers and judges them")
 def test_launchers_are_items_with_counts_and_a_gate_of_their_own(port: Path) -> None:
     words = ("-k", f"{PREFIX} or fill_u32", "--parity-fail-under", "0.1", "--parity-json", port / "r.json")
     code, out = says(port, *words, "--parity-fail-under-launchers", "4", "-n", "2")
@@ -54,6 +55,7 @@ def test_launchers_are_items_with_counts_and_a_gate_of_their_own(port: Path) -> 
     assert (code, "launchers 4.08% (2 of 49), gate 50%: NOT met" in out) == (1, True)
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_a_launcher_that_fails_is_a_failed_item_with_its_command(port: Path) -> None:
     code, out = says(port, "-k", f"{PREFIX}_f32 or fill_u32", fault=10)
     assert code == 1
@@ -62,6 +64,7 @@ def test_a_launcher_that_fails_is_a_failed_item_with_its_command(port: Path) -> 
     assert "1 of 748 kernels at parity (0.1%), 0 of 49 launchers" in out
 
 
+@pytest.mark.slow("compiles launchers and judges them")
 def test_a_port_without_launchers_has_no_items_for_them_unless_it_is_asked(port: Path) -> None:
     (port / "port" / "quantize.hip").unlink()
     assert "748 tests collected" in says(port, "--collect-only", "-q")[1]

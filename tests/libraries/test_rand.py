@@ -69,7 +69,7 @@ CAUSES = {
 }
 
 
-@pytest.mark.slow("stand-ins of libraries, one for each mistake")
+@pytest.mark.nightly("stand-ins of libraries, one for each mistake")
 @pytest.mark.parametrize("mistake", CAUSES)
 def test_a_mistake_fails_with_a_cause_that_names_it(judged: Any, mistake: str) -> None:
     record = judged(mistake)

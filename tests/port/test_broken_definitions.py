@@ -117,6 +117,7 @@ def test_a_broken_specialisation_is_not_replaced_by_the_general_one(partly: Part
     assert broken.keys() == {"a"}
 
 
+@pytest.mark.slow("compiles a small port")
 @pytest.mark.parametrize(
     "broken",
     [

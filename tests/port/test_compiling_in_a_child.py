@@ -146,6 +146,7 @@ def test_a_child_that_is_killed_once_is_tried_again(child: Callable[..., bytes],
 SPINS = "while True: pass"
 
 
+@pytest.mark.slow("compiles a small port")
 @pytest.mark.parametrize(
     "statements",
     [SPINS, f"subprocess.run([sys.executable, '-c', {SPINS!r}], start_new_session=True)"],
@@ -242,6 +243,7 @@ def test_a_source_is_compiled_and_then_read_without_a_process(tree: Path, superv
     assert compile_real(tree, "", never, Limits()) == code
 
 
+@pytest.mark.slow("compiles a small port")
 def test_a_source_that_is_wrong_has_the_compilers_log(tree: Path, supervisor: Supervisor) -> None:
     with pytest.raises(CompileError, match=r"kernels/k\.hip does not compile: .*k\.hip:1:1: error"):
         compile_real(tree, "wrong here;\n", supervisor, Limits())
@@ -264,6 +266,7 @@ def test_macros_that_double_for_ever_are_stopped(tree: Path, supervisor: Supervi
         compile_real(tree, f"#define M0 +1\n{doubled}int x = 0 M30;\n", supervisor, Limits(3.0))
 
 
+@pytest.mark.slow("compiles a small port")
 def test_a_source_that_takes_too_much_memory_is_stopped(tree: Path, supervisor: Supervisor) -> None:
     with pytest.raises(CompileError, match=r"the compiler needed more than 0\.25 GiB of memory"):
         compile_real(tree, 'asm(".fill 100000000, 4, 1");\n', supervisor, Limits(memory=1 << 28))

@@ -126,6 +126,7 @@ LEFT: dict[str, tuple[str, str, set[str]]] = {
 }
 
 
+@pytest.mark.slow("compiles a small port")
 @pytest.mark.parametrize("name", LEFT)
 def test_what_is_left(cuts: Cut, source: KernelSource, name: str) -> None:
     text, asked, left = LEFT[name]

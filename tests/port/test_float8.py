@@ -68,6 +68,7 @@ def test_compiled_parameters_of_ocp_e4m3_fit(specs: Specs, type_name: str) -> No
     assert difference(specs.kernels[KERNEL], parameters(type_name)) is None
 
 
+@pytest.mark.slow("compiles a small port")
 def test_the_cpu_runtime_calls_it_signature(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "affine.hip").write_text(SOURCE.format(type="__hip_fp8_e4m3_fnuz"))
     record = tmp_path / "record.json"

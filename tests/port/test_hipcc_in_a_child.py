@@ -62,6 +62,7 @@ def made_up(tmp_path: Path) -> Callable[[str], Toolchain]:
     return script
 
 
+@pytest.mark.slow("compiles a small port")
 def test_it_takes_what_hiprtc_refuses(real: Toolchain, compile_text: Compile) -> None:
     """ROCm 6.4's hiprtc redefines the types of <stdint.h>; every hiprtc has a __half before the first line."""
     text = "typedef _Float16 __half;\n#include <stdint.h>\n#include <cmath>\n#include <type_traits>\n"
@@ -69,6 +70,7 @@ def test_it_takes_what_hiprtc_refuses(real: Toolchain, compile_text: Compile) ->
     assert "k" in parse(code, "k").kernels
 
 
+@pytest.mark.slow("compiles a small port")
 def test_a_ports_own_header_comes_before_rocms(real: Toolchain, compile_text: Compile, tmp_path: Path) -> None:
     shim = tmp_path / "shim/hip"
     shim.mkdir(parents=True)
@@ -77,6 +79,7 @@ def test_a_ports_own_header_comes_before_rocms(real: Toolchain, compile_text: Co
     assert compile_text(real, text, Limits(), f"-I{tmp_path / 'shim'}")
 
 
+@pytest.mark.slow("compiles a small port")
 def test_its_code_is_of_the_target_and_the_same_wherever_it_is_made(real: Toolchain, compile_text: Compile) -> None:
     text = f"{KERNEL}__device__ const char *file = __FILE__;\nstatic __device__ int counter;\n"
     text += 'extern "C" __global__ void l(const char **p) { *p = file; counter += *file; }\n'
@@ -87,6 +90,7 @@ def test_its_code_is_of_the_target_and_the_same_wherever_it_is_made(real: Toolch
     assert b"kernels/k.hip\0" in code
 
 
+@pytest.mark.slow("compiles a small port")
 def test_its_log_names_the_source_and_is_the_same_twice(real: Toolchain, compile_text: Compile) -> None:
     logs = []
     for _ in range(2):
@@ -97,6 +101,7 @@ def test_its_log_names_the_source_and_is_the_same_twice(real: Toolchain, compile
     assert logs[0].startswith("kernels/k.hip:3:1: error: unknown type name 'wrong'")
 
 
+@pytest.mark.slow("compiles a small port")
 def test_what_takes_too_much_memory_is_stopped(real: Toolchain, compile_text: Compile) -> None:
     with pytest.raises(CompileError, match=r"the compiler (needed more than|died)"):
         compile_text(
@@ -127,6 +132,7 @@ def test_it_ends_at_the_limit_with_all_that_it_started(
     assert not Path(f"/proc/{noted.read_text().strip()}/exe").exists()
 
 
+@pytest.mark.slow("compiles a small port")
 @pytest.mark.parametrize(
     ("body", "kind", "said"),
     [

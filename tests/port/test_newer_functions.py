@@ -39,6 +39,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "port"
 
 
+@pytest.mark.slow("compiles a small port")
 def test_a_function_of_a_newer_hip_makes_the_kernel_not_run(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
     names = [f"fill_{type_}" for type_, _, _ in ROWS]
     record = tree.parent / "record.json"
@@ -53,6 +54,7 @@ def test_a_function_of_a_newer_hip_makes_the_kernel_not_run(tree: Path, capfd: p
     assert "headers of HIP 5.2" in " ".join(said.out.split())
 
 
+@pytest.mark.slow("compiles a small port")
 def test_build_says_that_it_lacks_them(tree: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     build = ("build", "--arch", "gfx942", "--kernels", tree, "--out", tmp_path / "out")
     assert answer(capfd, *build).code == 1

@@ -47,6 +47,7 @@ def test_what_a_source_says_is_none(log: str) -> None:
     assert refused_option(log) is None
 
 
+@pytest.mark.slow("compiles a small port")
 def test_the_kernels_are_not_run_and_the_exit_code_is_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

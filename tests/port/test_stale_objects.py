@@ -368,6 +368,7 @@ def laid_out(request: pytest.FixtureRequest, home: Path, monkeypatch: pytest.Mon
 every_row = pytest.mark.parametrize("laid_out", ROWS, ids=[row.name for row in ROWS], indirect=True)
 
 
+@pytest.mark.nightly("compiles a small port")
 @every_row
 def test_an_edit_is_compiled(laid_out: Row, home: Path, compiling: Compiling) -> None:
     source, options = laid_out.of(home), laid_out.options(home)
@@ -421,6 +422,7 @@ def tree(home: Path) -> KernelSource:
 NO_OPTIONS = BuildOptions()
 
 
+@pytest.mark.slow("compiles a small port")
 def test_what_is_edited_while_it_is_compiled_is_compiled_again(
     tree: KernelSource, home: Path, compiling: Compiling
 ) -> None:
@@ -435,6 +437,7 @@ def test_what_is_edited_while_it_is_compiled_is_compiled_again(
     assert compiling.code(tree, NO_OPTIONS) == wanted
 
 
+@pytest.mark.slow("compiles a small port")
 def test_what_was_another_only_while_it_was_compiled_is_compiled_again(
     tree: KernelSource, home: Path, compiling: Compiling
 ) -> None:
@@ -449,6 +452,7 @@ def test_what_was_another_only_while_it_was_compiled_is_compiled_again(
     assert compiling.count == 2
 
 
+@pytest.mark.slow("compiles a small port")
 def test_a_header_that_appears_while_it_is_compiled_is_not_missed(home: Path, compiling: Compiling) -> None:
     (row,) = (row for row in ROWS if row.name == "a header earlier in the search")
     row.lay_out(home)
@@ -458,6 +462,7 @@ def test_a_header_that_appears_while_it_is_compiled_is_not_missed(home: Path, co
     assert compiling.code(row.of(home), row.options(home)) != code
 
 
+@pytest.mark.slow("compiles a small port")
 def test_what_is_broken_only_while_it_was_compiled_is_not_broken(
     tree: KernelSource, home: Path, compiling: Compiling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -475,6 +480,7 @@ def test_what_is_broken_only_while_it_was_compiled_is_not_broken(
     assert compiling.code(tree, NO_OPTIONS)
 
 
+@pytest.mark.slow("compiles a small port")
 def test_what_never_stays_the_same_is_not_kept(tree: KernelSource, home: Path, compiling: Compiling) -> None:
     compiling.after = [partial(write, "kernels/a.txt", f"{ONE}// {count}\n", home) for count in range(3)]
     assert compiling.code(tree, NO_OPTIONS)
@@ -485,6 +491,7 @@ def test_what_never_stays_the_same_is_not_kept(tree: KernelSource, home: Path, c
     assert compiling.count == 4
 
 
+@pytest.mark.slow("compiles a small port")
 def test_copies_of_a_tree_share_objects(tree: KernelSource, home: Path, tmp_path: Path, compiling: Compiling) -> None:
     code = compiling.code(tree, BuildOptions(include_dirs=(home / "kernels",)))
     assert os.fsencode(home) not in code
@@ -499,6 +506,7 @@ def test_copies_of_a_tree_share_objects(tree: KernelSource, home: Path, tmp_path
         compiling.code(source, BuildOptions(include_dirs=(copy,)))
 
 
+@pytest.mark.slow("compiles a small port")
 def test_an_edit_and_its_opposite_need_one_compilation_each(
     tree: KernelSource, home: Path, compiling: Compiling
 ) -> None:
@@ -519,6 +527,7 @@ def test_what_nobody_reads_costs_no_compilation(tree: KernelSource, home: Path, 
     assert compiling.count == started
 
 
+@pytest.mark.slow("compiles a small port")
 def test_a_size_of_waves_matters_to_whoever_asks_for_it(home: Path, compiling: Compiling) -> None:
     row = Row("", f"{TEXT}#include TEXT(a.txt)\n", "kernels/a.txt", one="#define VALUE __AMDGCN_WAVEFRONT_SIZE__\n")
     row.lay_out(home)
@@ -549,6 +558,7 @@ OF_MACHINE_CODE = {
 }
 
 
+@pytest.mark.slow("compiles a small port")
 @pytest.mark.skipif(bool(lacking()), reason=f"NOT COMPILED FOR AMD TARGETS: {lacking()}")
 @pytest.mark.parametrize(
     "laid_out",

@@ -259,6 +259,7 @@ def test_a_record_from_before_a_field_is_read_without_it() -> None:
     assert record.kernels[0].left_out == 0
 
 
+@pytest.mark.slow("reads and writes records in processes of their own")
 @pytest.mark.parametrize("path", sorted((ROOT / "reports" / "records").iterdir()), ids=lambda path: path.name)
 def test_the_committed_records_can_be_read(path: Path) -> None:
     if "bench" in path.name:

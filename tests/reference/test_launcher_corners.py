@@ -72,7 +72,6 @@ def test_mmq_uses_the_stride_of_rows_and_not_that_of_columns() -> None:
     assert got["dst"].tobytes() == call.values()["dst"].tobytes()
 
 
-@pytest.mark.slow("large products by the reference")
 def test_mmq_multiplies_an_infinite_scale_of_q6_k_once_for_128_weights() -> None:
     """As Candle's does on an H100; with the scale in each term or for 32 weights there are more NaN, as good."""
     call = of("mmq", "launch_mmq_gguf_q6_k")[1]
@@ -91,7 +90,6 @@ def test_mmq_multiplies_an_infinite_scale_of_q6_k_once_for_128_weights() -> None
     assert call.wrong({"dst": -once.reshape(-1)}) > 0
 
 
-@pytest.mark.slow("large products by the reference")
 def test_mmq_may_read_an_infinite_scale_behind_a_row() -> None:
     """Upstream takes 256 weights at a time: of 32 columns the next seven rows' blocks are read too, and meet zeros."""
     call = of("mmq", "launch_mmq_gguf_q8_0")[0]
@@ -155,7 +153,6 @@ def form_of(call: Call, index: int) -> dict[str, Array]:
     return {"dst": found.value.reshape(-1)}
 
 
-@pytest.mark.slow("large products by the reference")
 @pytest.mark.parametrize("qtype", ["q4_0", "q4_1", "q5_1", "q2_k", "q4_k", "q5_k"])
 def test_what_upstream_computes_without_tensor_cores_is_as_good(qtype: str) -> None:
     """But not what lies between it and the other."""
@@ -167,7 +164,6 @@ def test_what_upstream_computes_without_tensor_cores_is_as_good(qtype: str) -> N
         assert call.wrong(between) > 0.2 * np.count_nonzero(one["dst"])
 
 
-@pytest.mark.slow("large products by the reference")
 def test_weights_decoded_with_other_roundings_are_as_good() -> None:
     different = 0
     for call in of("moe", "moe_gemm_gguf_prefill")[::4]:

@@ -68,7 +68,7 @@ class Tags(HTMLParser):
         raise AssertionError(f"a comment: {data}")
 
 
-@pytest.mark.slow("renders a record for each text that could break a page")
+@pytest.mark.nightly("renders a record for each text that could break a page")
 @each_text
 def test_html_has_the_elements_of_a_record_with_harmless_text(text: str) -> None:
     harmless, page = (

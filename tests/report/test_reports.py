@@ -276,6 +276,7 @@ def test_runs_that_differ_have_a_column_each_in_markdown(specs: Specs) -> None:
     assert "| Kernels | kernels |" in section(output, "What was run")
 
 
+@pytest.mark.slow("renders whole records")
 @pytest.mark.parametrize("render", [render_markdown, render_html])
 def test_the_head_names_device_date_and_commits(specs: Specs, render: Callable[..., str]) -> None:
     known = record(specs, run_info(device="H100", git="abc123", harness="def456-dirty"))
@@ -482,6 +483,7 @@ def test_specs_that_are_not_the_harness_own_are_said_with_the_count(
         assert "that Candle has" not in output
 
 
+@pytest.mark.slow("renders whole records")
 @pytest.mark.parametrize("render", RENDERERS)
 def test_the_harness_own_specs_are_not_called_given(specs: Specs, render: Callable[..., str]) -> None:
     assert "given specs" not in render(record(specs, run_info(specs_digest=specs.digest)), specs)
@@ -522,6 +524,7 @@ def test_what_weakens_the_figures_is_said_with_them(specs: Specs, render: Callab
     assert "warning" not in render(record(specs), specs).lower().replace(".warning", "")
 
 
+@pytest.mark.slow("renders whole records")
 @pytest.mark.parametrize("render", RENDERERS)
 def test_the_sandbox_is_named(specs: Specs, render: Callable[..., str]) -> None:
     output = render(record(specs, run_info(sandbox="seccomp and Landlock 7")), specs)
@@ -560,7 +563,6 @@ def test_module_and_family_are_those_of_the_specs_whatever_a_record_says(specs: 
     assert "no_such" not in output.replace("\\", "")
 
 
-@pytest.mark.slow("causes of 20 failures of every kernel in three runs, for the size of the page")
 @pytest.mark.parametrize("render", RENDERERS)
 def test_kernels_without_a_dtype_axis_are_reported(render: Callable[..., str]) -> None:
     specs = load_specs()

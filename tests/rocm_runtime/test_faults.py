@@ -57,32 +57,27 @@ def faulty(stand_in_rocm: Path, folder: Path, core_files: None) -> Ran:
     return ran
 
 
-@pytest.mark.slow("runs in which a device faults, by a stand-in of AMD's library")
 def test_a_good_kernel_passes_next_to_all_of_them(faulty: Ran) -> None:
     assert faulty.kernels[GOOD]["status"] == "pass"
     assert faulty.code == 1, faulty.err
 
 
-@pytest.mark.slow("runs in which a device faults, by a stand-in of AMD's library")
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault not in ("hang", "702")])
 def test_every_code_and_an_abort_are_a_crash(faulty: Ran, name: str) -> None:
     assert faulty.kernels[name]["status"] == "crash"
     assert f" {name}" in faulty.kernels[name]["failures"][0]["reproduce"].replace("'", " ")
 
 
-@pytest.mark.slow("runs in which a device faults, by a stand-in of AMD's library")
 @pytest.mark.parametrize("name", ["copy2d_u8", "const_set_f32"])
 def test_what_does_not_end_is_a_timeout(faulty: Ran, name: str) -> None:
     assert faulty.kernels[name]["status"] == "timeout"
 
 
-@pytest.mark.slow("runs in which a device faults, by a stand-in of AMD's library")
 def test_an_abort_is_told_in_the_words_of_rocr(faulty: Ran) -> None:
     assert faulty.why("fill_u8") == f"its process ended with signal SIGABRT: {FAULT_LINE}"
     assert faulty.kernels["fill_u8"]["message"] == faulty.why("fill_u8")
 
 
-@pytest.mark.slow("runs in which a device faults, by a stand-in of AMD's library")
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
@@ -98,7 +93,6 @@ def test_a_code_is_told_with_what_rocr_wrote_meanwhile(faulty: Ran, name: str, c
     assert said in faulty.why(name)
 
 
-@pytest.mark.slow("runs in which a device faults, by a stand-in of AMD's library")
 def test_a_refused_launch_names_the_limit_of_the_code_object(faulty: Ran) -> None:
     why = faulty.why("const_set_i64")
     assert "hipModuleLaunchKernel returned hipErrorLaunchOutOfResources (701)" in why
@@ -107,7 +101,6 @@ def test_a_refused_launch_names_the_limit_of_the_code_object(faulty: Ran) -> Non
     )
 
 
-@pytest.mark.slow("runs in which a device faults, by a stand-in of AMD's library")
 def test_no_core_file_is_written(faulty: Ran, folder: Path) -> None:
     if not resource.getrlimit(resource.RLIMIT_CORE)[0]:
         pytest.skip("core files are not to be had here: their hard limit is 0")

@@ -45,7 +45,6 @@ def test_a_device_that_does_not_open_is_named(tmp_path: Path, monkeypatch: pytes
         run(setup_for(tmp_path), JudgeGenerated(Tree.at(tmp_path)), [load_specs().kernels[name] for name in NAMES])
 
 
-@pytest.mark.slow("waits for devices that hang")
 def test_a_device_that_hangs_is_waited_for_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
@@ -77,7 +76,6 @@ def host(tmp_path: Path) -> Iterator[Host]:
         host.close()
 
 
-@pytest.mark.slow("waits for devices that hang")
 def test_a_host_that_does_not_answer_is_killed_with_its_executors(host: Host, impatient: None) -> None:
     # As when a child waits for a driver so that not even SIGKILL ends it.
     state = host.start([0])

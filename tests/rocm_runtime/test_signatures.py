@@ -56,14 +56,12 @@ def wrong(stand_in_rocm: Path, tmp_path_factory: pytest.TempPathFactory) -> Ran:
         return judged(tmp_path_factory.mktemp("wrong"), code_object([*rows, MORE]), *WRONG, "fill_i64", "fill_f16")
 
 
-@pytest.mark.slow("compiles a code object per signature and runs it by a stand-in")
 @pytest.mark.parametrize("name", WRONG)
 def test_another_argument_is_a_signature_that_names_the_parameter(wrong: Ran, name: str) -> None:
     assert wrong.kernels[name]["status"] == "signature"
     assert wrong.kernels[name]["message"].startswith(WRONG[name][1])
 
 
-@pytest.mark.slow("compiles a code object per signature and runs it by a stand-in")
 def test_another_count_is_a_signature_that_lists_the_parameters(wrong: Ran) -> None:
     assert wrong.kernels["fill_i64"]["status"] == "signature"
     assert (

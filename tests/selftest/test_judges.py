@@ -51,6 +51,7 @@ def test_every_change_compiles() -> None:
             assert mutated(one) != compile((REFERENCE / file).read_text(), str(REFERENCE / file), "exec")
 
 
+@pytest.mark.slow("compiles and judges mutants")
 @pytest.mark.parametrize(
     ("file", "change", "unit"),
     [
@@ -63,11 +64,13 @@ def test_a_mutant_is_run_in_place_of_the_file(file: str, change: str, unit: str,
     assert judged(_mutant(file, change, unit), cases).kind == "right"
 
 
+@pytest.mark.slow("compiles and judges mutants")
 def test_a_wider_bound_accepts_what_is_wrong(cases: list[Recorded]) -> None:
     found = judged(_mutant("quantized/sums.py", "3 -> 4", "_PRODUCTS"), cases)
     assert (found.kind, found.why.rpartition(": ")[2]) == ("accepted", "one step above the bound")
 
 
+@pytest.mark.slow("compiles and judges mutants")
 def test_a_sample_of_the_mutants_is_killed(cases: list[Recorded]) -> None:
     kernels = list({one.kernel.name: one.kernel for one in cases}.values())
     mutants = [*of_reference(12, 1, FILES), *of_specs(kernels, 5, 1)]
@@ -78,6 +81,7 @@ def test_a_sample_of_the_mutants_is_killed(cases: list[Recorded]) -> None:
     assert sorted(name for name, one in found.items() if one.kind == "survived") == SURVIVE
 
 
+@pytest.mark.slow("compiles and judges mutants")
 def test_rows_decided_by_hand_are_of_mutants_that_there_are() -> None:
     every = of_reference(10**6, 1)
     kinds = {row.kind for row in known()}

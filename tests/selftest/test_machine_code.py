@@ -83,6 +83,7 @@ def ports(toolchain: Toolchain, machine: Machine) -> Iterator[dict[str, IsaPort]
         port.close()
 
 
+@pytest.mark.slow("compiles and judges mutants")
 def test_a_sample_of_the_mutants_is_killed(toolchain: Toolchain, machine: Machine) -> None:
     campaign = Campaign(machine, 1)
     for target, names in SAMPLED.items():
@@ -94,6 +95,7 @@ def test_a_sample_of_the_mutants_is_killed(toolchain: Toolchain, machine: Machin
         assert survived == set()  # all were decided in machine_code.yaml
 
 
+@pytest.mark.slow("compiles and judges mutants")
 @pytest.mark.parametrize("row", PLANTED, ids=lambda row: f"{row[0]} {row[3]}")
 def test_a_change_of_each_group_is_noticed(
     subjects: dict[tuple[str, str], Subject], ports: dict[str, IsaPort], row: tuple[str, str, str, str, str, str]

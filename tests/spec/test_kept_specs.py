@@ -59,6 +59,7 @@ def test_damaged_kept_specs_are_parsed_again(cache: Path, content: bytes) -> Non
     assert kept.stat().st_size > len(content)
 
 
+@pytest.mark.slow("loads specs again")
 def test_specs_are_read_where_nothing_can_be_kept(cache: Path) -> None:
     cache.parent.write_text("a file where the cache folder would be", encoding="utf-8")
     assert load_specs() == load_specs()

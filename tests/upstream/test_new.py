@@ -120,7 +120,6 @@ def test_without_write_the_specs_stay(specs: Path, capsys: pytest.CaptureFixture
         assert part in out
 
 
-@pytest.mark.slow("adds a kernel to a copy of the specs in processes of their own")
 def test_an_operation_is_led_to_its_header(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "usquare_f32", "--like", "usqr_f32", "--same-tolerance"]) == 0
     assert "kernels/include/unary_ops.h: the operation itself, next to sqr" in capsys.readouterr().out

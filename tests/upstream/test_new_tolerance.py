@@ -41,7 +41,6 @@ def test_write_without_a_tolerance_is_refused(specs: Path, capsys: pytest.Captur
     assert added_lines(specs, "unary") == []
 
 
-@pytest.mark.slow("adds a kernel to a copy of the specs in processes of their own")
 def test_without_one_the_edit_is_a_spec_that_does_not_load(specs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(NEW) == 0
     out = capsys.readouterr().out
@@ -87,7 +86,6 @@ def test_a_stanza_has_the_given_one(specs: Path) -> None:
     assert (tolerance.ulp, tolerance.library_ulp, tolerance.source) == (0, 0, "a table")
 
 
-@pytest.mark.slow("adds a kernel to a copy of the specs in processes of their own")
 def test_it_is_asked_for_at_a_terminal(specs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = at_a_terminal(monkeypatch, ["99", "0", "a guess", "0", "0", "one product"])
     assert main([*NEW, "--specs", str(specs), "--write"]) == 0
