@@ -24,7 +24,7 @@ def test_usquare_for_five_dtypes_is_five_lines_in_four_files(tree: Tree) -> None
     assert len(changes) == 4
     assert sum(map(len, changes.values())) == 5
 
-    check = tree.parity("check", "usquare_*")
+    check = tree.parity("check", "--kernels", "kernels", "usquare_*")
     assert (check.returncode, check.stderr) == (0, "")
     assert "753 of Candle's 753 kernels by name, 753 with Candle's parameters; 0 findings, 0 warnings" in check.stdout
     _only(tree, "square")

@@ -121,8 +121,10 @@ def _may_be(folder: Path, name: str, listing: frozenset[str]) -> bool:
 
 
 def _text(path: Path) -> str | None:
-    """The text of a regular file, "" of one that is too large for a text or holds a NUL; ``None`` of what cannot be read
-    and of what the system makes up as it is read."""
+    """The text of a regular file, "" of one that is too large for a text or holds a NUL.
+
+    ``None`` of what cannot be read, and of what the system makes up as it is read.
+    """
     if path.parts[:2] in _MADE_UP:
         return None
     try:
