@@ -6,7 +6,8 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEVELOPED := .venv/.developed
 HEADLINE := sed -n '/ at parity /,$$p'
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
+# One worker more than cores: some tests wait for processes that hang.
+PYTEST := $(BIN)/python -m pytest -q -n $(shell expr $$(nproc) + 1) --dist worksteal
 
 FOR_AMD := import sys; from conformance.toolchains.amd import lacking; sys.exit(lacking() or 0)
 WANTS_ZIG := import sys; from conformance.toolchains.host import wants_zig; sys.exit(wants_zig())

@@ -7,6 +7,7 @@ A slice takes about five minutes on two cores; tests/README.md has the times.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTEST = ("-m", "pytest", "-q", "-n", "2", "--dist", "worksteal")
+PYTEST = ("-m", "pytest", "-q", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal")
+"""One worker more than cores: some tests wait for processes that hang."""
 OTHER = ROOT / ".venv-7.2"
 """The environment with the second hip-python that is promised."""
 
