@@ -163,16 +163,21 @@ def warm(tree: Path, place: Place, own_cache: Path) -> Path:
     place.cache = own_cache
     run = place.start(words(tree, place.folder / "warm.json"))
     assert run.wait() == 1, run.err
-    assert len(list((own_cache / "objects").glob("*.object"))) == len(MODULES)
+    # Of each module an object, and the list of what it was made from.
+    assert len(list((own_cache / "objects").glob("*.object"))) == 2 * len(MODULES)
     return own_cache
 
 
 @pytest.mark.parametrize("damage", [_flip, _cut], ids=["flipped", "cut"])
 @pytest.mark.parametrize("where", [0.001, 0.5, 0.999])
+@pytest.mark.parametrize("lists", [False, True], ids=["objects", "lists of what they were made from"])
 def test_damaged_objects(
-    tree: Path, place: Place, warm: Path, check: Check, damage: Callable[..., None], where: float
+    tree: Path, place: Place, warm: Path, check: Check, damage: Callable[..., None], where: float, lists: bool
 ) -> None:
-    entries = sorted((warm / "objects").glob("*.object"))
+    """An object is only looked for by a list that is whole, so they are damaged apart."""
+    every = sorted((warm / "objects").glob("*.object"))
+    entries = [entry for entry in every if (b'{"files": ' in entry.read_bytes()) == lists]
+    assert len(entries) == len(MODULES)
     for entry in entries:
         damage(entry, where)
     record = place.folder / "record.json"
