@@ -46,7 +46,7 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
-@pytest.mark.slow("starts bench and stops it by a signal")
+@pytest.mark.nightly("starts bench and stops it by a signal")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_a_signal_leaves_a_record_of_what_was_measured(
     number: int, code: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]

@@ -186,7 +186,7 @@ def _small(kernel: Kernel) -> list[Case]:
     return [case for case in cases_for(kernel) if case.get("values", "") != "exhaustive" and not case.get("grid", "")]
 
 
-@pytest.mark.slow("the reference of every kernel again on changed data")
+@pytest.mark.nightly("the reference of every kernel again on changed data")
 @pytest.mark.parametrize(("what", "families", "mistake"), MISTAKES, ids=[f"{row[0]} {row[1][0]}" for row in MISTAKES])
 def test_every_kernel_has_a_case_that_tells(what: str, families: tuple[str, ...], mistake: Mistake) -> None:
     kernels = [kernel for kernel in of(*families) if _can_show(what, kernel)]

@@ -137,7 +137,7 @@ BOTH(launch_mmq_quantize_q8_1_D4, launch_mmq_quantize_q8_1_DS4)
 """
 
 
-@pytest.mark.slow("compiles a foreign port without its shim")
+@pytest.mark.nightly("compiles a foreign port without its shim")
 def test_a_shim_without_a_type_is_one_cause_of_a_foreign_port(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

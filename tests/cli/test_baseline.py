@@ -41,7 +41,7 @@ def last(text: str) -> str:
     return text.strip().splitlines()[-1]
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_a_baseline_lets_pass_what_failed_before_and_stops_what_is_worse(judge, tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     said = judge("--baseline", base)

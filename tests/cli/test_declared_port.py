@@ -124,7 +124,7 @@ def test_it_does_not_pass_where_no_kernel_was_collected(port: Path) -> None:
     assert "Traceback" not in out
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_the_gate_of_the_file(port: Path) -> None:
     declare(port, more="[tool.candle-parity.gate]\nfail_under = 0.1\n")
     code, out = pytest_says(port, "-q")

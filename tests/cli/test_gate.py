@@ -162,7 +162,7 @@ RIGHT, WRONG = "uneg_f32(shape=[41],values=unit)", "uabs_f32(shape=[41],values=u
 EMPTY_CASE = "uabs_f32(shape=[0],values=unit)"
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -55,7 +55,7 @@ def test_cases_without_a_part_in_the_verdict_are_asked_for(tmp_path):
     assert (nothing, none, run["planned"]) == (None, 0, left_out)
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_spread_over_workers():
     code, out = pytest_says("specs/fill.yaml", "-n", "2")
     assert code == 0
@@ -80,7 +80,7 @@ def test_a_failing_item_shows_the_reproducing_command_and_a_missing_one_is_skipp
     assert "1 failed, 1 skipped" in out.replace(", 22 deselected", "")
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_with_a_gate_the_gate_alone_decides(tmp_path):
     (tmp_path / "fill.hip").write_text(BAD_FILL + GOOD_FILL)
     words = ("specs/fill.yaml", "-k", "fill_u8 or fill_u32 or fill_f32", "--parity-kernels", tmp_path)
@@ -202,7 +202,7 @@ SLOW_TO_COMPILE = (
 )
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_a_compilation_longer_than_a_launch_may_take_is_no_time_out(tmp_path, monkeypatch):
     """The compiler computes for seconds what the source asserts; a launch has half a second."""
     source = tmp_path / "fill.hip"

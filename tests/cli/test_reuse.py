@@ -46,7 +46,7 @@ def test_other_code_is_judged(verdicts) -> None:
     assert verdicts("--reuse", right="1 - ") == (["fail", "fail"], None)
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_what_is_judged_otherwise_is_judged(verdicts, monkeypatch) -> None:
     verdicts("--reuse")
     for words in (("--seed-salt", "x"), ("--wave", "32"), ("--order", "reverse"), ("--no-sandbox",)):
@@ -70,7 +70,7 @@ OUTSIDE = {
 }
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 @pytest.mark.parametrize("outside", OUTSIDE)
 def test_a_pass_that_may_depend_on_more_than_the_object_is_not_kept(verdicts, outside) -> None:
     for _ in range(2):

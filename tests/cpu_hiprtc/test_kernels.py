@@ -71,7 +71,7 @@ SPELLINGS: dict[str, tuple[str, set[str]]] = {
 }
 
 
-@pytest.mark.slow("compiles a kernel per function")
+@pytest.mark.nightly("compiles a kernel per function")
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_names(hiprtc: Hiprtc, spelling: str) -> None:
     source, expected = SPELLINGS[spelling]

@@ -18,7 +18,7 @@ def test_a_port_with_a_header_shim_is_hip_whatever_its_suffix(run: Run) -> None:
     assert said.code == 0
 
 
-@pytest.mark.slow("compiles and judges a port per test")
+@pytest.mark.nightly("compiles and judges a port per test")
 def test_the_command_line_says_the_same_as_the_file(run: Run, tmp_path: Path) -> None:
     tree = tmp_path / "kernels"
     tree.mkdir()

@@ -26,7 +26,7 @@ def steps() -> list[tuple[str, list[str]]]:
     return found
 
 
-@pytest.mark.slow("runs every command of the tutorial")
+@pytest.mark.nightly("runs every command of the tutorial")
 def test_every_command_prints_what_the_page_says(tmp_path: Path) -> None:
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     shown = 0

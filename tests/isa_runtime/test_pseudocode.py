@@ -202,7 +202,7 @@ def scalar_cases(
 PAIRS = {"vector": vector_pairs, "scalar": scalar_pairs}
 
 
-@pytest.mark.slow("evaluates AMD's pseudocode of each instruction")
+@pytest.mark.nightly("evaluates AMD's pseudocode of each instruction")
 @pytest.mark.parametrize("generation", FAMILIES)
 @pytest.mark.parametrize("unit", PAIRS)
 def test_instructions_agree_with_the_documents(machine: Machine, unit: str, generation: int) -> None:

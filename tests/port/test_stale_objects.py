@@ -558,7 +558,7 @@ OF_MACHINE_CODE = {
 }
 
 
-@pytest.mark.slow("compiles a small port")
+@pytest.mark.nightly("compiles a small port")
 @pytest.mark.skipif(bool(lacking()), reason=f"NOT COMPILED FOR AMD TARGETS: {lacking()}")
 @pytest.mark.parametrize(
     "laid_out",

@@ -97,7 +97,7 @@ def read_in_a_process(path: Path) -> tuple[str, int]:
     return said, int(most)
 
 
-@pytest.mark.slow("a process for each file, which reads up to 32 MB")
+@pytest.mark.nightly("a process for each file, which reads up to 32 MB")
 @pytest.mark.parametrize(("make", "said"), HOSTILE.values(), ids=HOSTILE.keys())
 def test_no_record_takes_more_than_500_mb(tmp_path: Path, make: Any, said: str) -> None:
     path = tmp_path / "r.json.xz"

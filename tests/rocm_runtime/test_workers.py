@@ -27,13 +27,13 @@ def summary(folder: Path, devices: int) -> str:
     return done.stdout
 
 
-@pytest.mark.slow("whole runs with several workers")
+@pytest.mark.nightly("whole runs with several workers")
 @pytest.mark.usefixtures("over_stand_in")
 def test_more_workers_than_gpus_are_told_once(tmp_path: Path) -> None:
     assert summary(tmp_path, devices=1).count("2 pytest workers shared 1 GPU: ") == 1
 
 
-@pytest.mark.slow("whole runs with several workers")
+@pytest.mark.nightly("whole runs with several workers")
 @pytest.mark.usefixtures("over_stand_in")
 def test_a_worker_for_each_gpu_is_not_told(tmp_path: Path) -> None:
     assert "pytest workers shared" not in summary(tmp_path, devices=2)

@@ -83,7 +83,7 @@ def ports(toolchain: Toolchain, machine: Machine) -> Iterator[dict[str, IsaPort]
         port.close()
 
 
-@pytest.mark.slow("compiles and judges mutants")
+@pytest.mark.nightly("compiles and judges mutants")
 def test_a_sample_of_the_mutants_is_killed(toolchain: Toolchain, machine: Machine) -> None:
     campaign = Campaign(machine, 1)
     for target, names in SAMPLED.items():

@@ -340,7 +340,7 @@ def test_evidence(tmp_path: Path) -> None:
     assert wiring.wired_at("toy_u8") == []
 
 
-@pytest.mark.slow("resolves Rust with many ways to load a kernel")
+@pytest.mark.nightly("resolves Rust with many ways to load a kernel")
 def test_a_load_with_too_many_ways_is_reported(tmp_path: Path) -> None:
     flags = ", ".join(f"f{number}: bool" for number in range(14))
     name = ", ".join(f'if f{number} {{ "a" }} else {{ "b" }}' for number in range(14))
