@@ -71,11 +71,14 @@ def answers(pool: Pool, requests: Sequence[Request], what: str, on_progress: Pro
         on_progress(what, count, len(requests))
 
 
-def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], in_parts: bool = False) -> list[Request]:
+def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], judges: int | None = None) -> list[Request]:
     """Requests for what is compiled for ``kernels``: the sources named after their modules, or all of a tree where one
-    of the modules has none; first those with most kernels, which as a rule take longest. Then the libraries of their
-    launchers, so that no two processes wait for one of them. With ``in_parts``, a source may be compiled in parts, for
-    which there are requests enough to keep several judges busy."""
+    of the modules has none, first those with most kernels, which as a rule take longest; and the libraries of their
+    launchers.
+
+    A library takes longest of all, and no kernel can be judged for it: it comes first where there are more ``judges``
+    than libraries, else last. Where the number of judges is given, a source may be compiled in parts, for which there
+    are requests enough to keep several judges busy."""
     modules = Counter(kernel.module for kernel in kernels if not kernel.is_launcher)
     launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
     own, linked = list[Request](), list[Request]()
@@ -87,10 +90,10 @@ def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], in_parts: bool 
         for source in ordered:
             # Which parts it has is for its judge to find out, and how many of the kernels where no module says so.
             kernels_of_it = modules.total() if len(ordered) == 1 else modules[source.path.stem]
-            count = max(1, round(kernels_of_it / KERNELS_OF_A_SHARD)) if in_parts else 1
+            count = max(1, round(kernels_of_it / KERNELS_OF_A_SHARD)) if judges is not None else 1
             own += [Compile(source.label, number, first=first, step=count) for first in range(count)]
         linked += [Compile(each.label, number, True) for each in tree.sources if may_define(each, names, tree.options)]
-    return own + linked
+    return linked + own if judges is not None and judges > len(linked) else own + linked
 
 
 @dataclass
@@ -194,7 +197,7 @@ def run(
                 kernel.name: RunCases(kernel, (cases or {}).get(kernel.name), compiled.broken, compiled.unavailable)
                 for kernel in waiting
             }
-            sources, done = to_compile(mode.trees, kernels, in_parts=True), 0
+            sources, done = to_compile(mode.trees, kernels, jobs), 0
             on_progress("compiling", done, len(sources))
             for answer in _judged(pool, next(iter(mode.trees), None), requests, sources, compiled):
                 if isinstance(answer, Compiled):
@@ -222,18 +225,21 @@ def _judged(
     pool: Pool, tree: Tree | None, requests: dict[str, RunCases], sources: Sequence[Request], compiled: Compilation
 ) -> Iterator[Outcome | Compiled]:
     """Compile ``sources`` of ``tree`` and answer ``requests``, by kernel: each as soon as the only source is compiled
-    that is named after the kernel's module and has it, all others when everything is compiled."""
-    left, queue = len(sources), deque[Request](sources or requests.values())
+    that is named after the kernel's module and has it, all others when all sources are compiled, and launchers when
+    all libraries are."""
+    left = Counter(isinstance(source, Compile) and source.launchers for source in sources)
+    queue = deque[Request](sources or requests.values())
     for answer in pool.answers(queue):
         if isinstance(answer, Compiled):
             assert tree is not None
-            left -= 1
+            left[answer.launchers] -= 1
             compiled.add(answer, tree)
             stem = tree.source(answer.source).path.stem
             alone = sum(source.path.stem == stem for source in tree.sources) == 1
             for name, request in [*requests.items()]:
                 port, kernel = tree.declared.names.port(name), request.kernel
-                if not left or (alone and kernel.module == stem and not kernel.is_launcher and port in answer.kernels):
+                of_it = alone and kernel.module == stem and not kernel.is_launcher and port in answer.kernels
+                if of_it or not left[kernel.is_launcher]:
                     queue.append(requests.pop(name))
         assert not isinstance(answer, Timed)
         yield answer

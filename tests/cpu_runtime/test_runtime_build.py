@@ -18,6 +18,8 @@ from conformance.notices import take_warnings
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import NoRuntime, open_runtime
 from conformance.runtimes.cpu import build as building
+from conformance.runtimes.cuda.build import cuda_plan
+from conformance.runtimes.isa.build import isa_plan
 from conformance.toolchains import host as toolchain
 from conformance.toolchains.host import NoCompiler, find_toolchain
 
@@ -293,3 +295,39 @@ def test_what_throwing_takes_is_there_for_launchers_whatever_our_libraries_are_l
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "False True\n", done.stderr
+
+
+PLANS = {"cpu": building.host_plan, "isa": isa_plan, "cuda": cuda_plan}
+
+
+@pytest.mark.parametrize("runtime", PLANS)
+@pytest.mark.parametrize("cores", [1, 2, 8, 64])
+def test_every_file_is_in_one_translation_unit(runtime: str, cores: int) -> None:
+    plan = PLANS[runtime]()
+    for library in plan.sources:
+        units = building.units_of(plan, library, cores)
+        assert [file for files in units for file in files] == plan.files(library)
+        assert 1 <= len(units) <= building.MOST_UNITS
+        assert all(units)
+
+
+@pytest.mark.nightly("reads every source of the runtimes for each number of cores")
+@pytest.mark.parametrize("runtime", PLANS)
+def test_the_units_of_any_machine_compile(runtime: str, tmp_path: Path) -> None:
+    """A file may use what another one before it has included, and two files may have one name for two things."""
+    plan = PLANS[runtime]()
+    found = find_toolchain(links_standard_library=True)
+    building.write_headers(plan.forwards, tmp_path / "include")
+    groups = {
+        tuple(files)
+        for library in plan.sources
+        for cores in range(1, 65)
+        for files in building.units_of(plan, library, cores)
+    }
+    assert groups
+    for number, files in enumerate(sorted(groups)):
+        unit = tmp_path / f"{number}.cpp"
+        unit.write_text(building.unit_text(files))
+        words = [*found.compiler, *building.FLAGS, *plan.words, *plan.options, "-fsyntax-only", str(unit)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

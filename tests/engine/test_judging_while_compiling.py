@@ -82,12 +82,14 @@ def test_a_kernel_waits_for_its_own_source_alone(tmp_path: Path, monkeypatch: py
     assert list(result.outcomes) == [FILL, CONST, UNARY, LAUNCHER]
 
 
-def test_what_its_own_source_lacks_waits_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_its_own_source_lacks_waits_for_all_sources_and_a_launcher_for_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tree = port(tmp_path, "fill.hip", "unary.hip", "mmvq.hip")
     mmvq = compiled(tree, "mmvq.hip", error="error: no", launchers=True)
     answers = compiled(tree, "fill.hip", FILL), mmvq, compiled(tree, "unary.hip", error="error: a defect")
     order, asked, result = ran(monkeypatch, tree, *answers)
-    assert order == ["fill.hip", FILL, "mmvq.hip", "unary.hip", CONST, UNARY, LAUNCHER]
+    assert order == ["fill.hip", FILL, "mmvq.hip", LAUNCHER, "unary.hip", CONST, UNARY]
     broken = {answers[2].source: "error: a defect"}  # and not the library, which its launchers report
     assert [request.broken for request in asked[1:]] == [broken] * 3
     assert result.compile_logs == broken
@@ -98,7 +100,7 @@ def test_of_two_sources_with_a_name_neither_decides_alone(tmp_path: Path, monkey
     files = [compiled(tree, "a/fill.hip", FILL, CONST), compiled(tree, "b/fill.hip", FILL, CONST)]
     rest = compiled(tree, "unary.hip", UNARY), compiled(tree, "mmvq.hip", launchers=True)
     order, _, _ = ran(monkeypatch, tree, *files, *rest)
-    assert order == ["fill.hip", "fill.hip", "unary.hip", UNARY, "mmvq.hip", FILL, CONST, LAUNCHER]
+    assert order == ["fill.hip", "fill.hip", "unary.hip", FILL, CONST, UNARY, "mmvq.hip", LAUNCHER]
 
 
 def test_sources_with_most_kernels_come_first_and_libraries_last(tmp_path: Path) -> None:
@@ -109,10 +111,18 @@ def test_sources_with_most_kernels_come_first_and_libraries_last(tmp_path: Path)
     assert found == [("unary.hip", False), ("fill.hip", False), ("ternary.hip", False), ("mmvq.hip", True)]
 
 
+def test_libraries_come_first_where_there_are_judges_for_kernels_too(tmp_path: Path) -> None:
+    tree = port(tmp_path, "fill.hip", "mmvq.hip")
+    kernels = [SPECS.entry(name) for name in (FILL, LAUNCHER)]
+    for judges, expected in ((1, [False, True]), (2, [True, False])):
+        requests = to_compile([tree], kernels, judges)
+        assert [one.launchers for one in requests if isinstance(one, Compile)] == expected
+
+
 def test_a_source_of_many_kernels_is_asked_for_in_parts(tmp_path: Path) -> None:
     unary = [kernel for kernel in SPECS.kernels.values() if kernel.module == "unary"]
     tree = port(tmp_path, "unary.hip", "fill.hip")
-    requests = to_compile([tree], [*unary, SPECS.entry(FILL)], in_parts=True)
+    requests = to_compile([tree], [*unary, SPECS.entry(FILL)], judges=2)
     found = [(one.source.rpartition("/")[2], one.first, one.step) for one in requests if isinstance(one, Compile)]
     assert len(unary) == 123
     assert found == [*(("unary.hip", first, 6) for first in range(6)), ("fill.hip", 0, 1)]

@@ -13,10 +13,11 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 from conformance.cache import locked
@@ -43,6 +44,7 @@ _OF_CLANG = ("-O1", "-mllvm", "-inline-threshold=25")
 _CPU = "x86-64-v2"
 SHIPPED = DATA / "runtime"
 """Builds inside a wheel, without their headers, by the digest of their plan."""
+MOST_UNITS = 4
 _LOG_LINES = 12
 _LOG = 64 << 10
 _SCRATCH = "building-"
@@ -240,21 +242,41 @@ def write_manifest(folder: Path, names: Iterable[str], path: Path) -> None:
     path.write_text(json.dumps({name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}))
 
 
+def units_of(plan: Plan, name: str, cores: int) -> list[Sequence[Path]]:
+    """The files of the library ``name`` in translation units, which are compiled side by side: as many as the library's
+    share of ``cores``, and at most ``MOST_UNITS``. Each reads the standard headers again, which is most of its time."""
+    files = plan.files(name)
+    share = cores * len(files) / sum(len(plan.files(library)) for library in plan.sources)
+    count = max(1, min(MOST_UNITS, round(share), len(files)))
+    bounds = [len(files) * number // count for number in range(count + 1)]
+    return [files[first:last] for first, last in pairwise(bounds)]
+
+
+def unit_text(files: Sequence[Path]) -> str:
+    """The translation unit of ``files``."""
+    return "".join(f'#include "{file}"\n' for file in files)
+
+
 def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str, supervisor: Supervisor) -> None:
-    """One translation unit: most of the time goes into the standard headers, which are read once this way."""
     if _damage(shipped := SHIPPED / plan.digest) == "":
         shutil.copyfile(shipped / name, folder / name)
         return
-    unit, code = folder / f"{name}.cpp", folder / f"{name}.o"
-    unit.write_text("".join(f'#include "{source}"\n' for source in plan.files(name)))
     cpu = _CPU.replace("-", "_") if toolchain.kind == "zig" else _CPU  # zig's own spelling
     level = () if toolchain.kind == "gcc" else _OF_CLANG
-    words = [*FLAGS, *level, f"-march={cpu}", *plan.words, *plan.options]
-    _run(plan.runtime, [*toolchain.compiler, *words, "-c", str(unit), "-o", str(code)], folder, supervisor)
-    words = ["-shared", "-Wl,-S", f"-Wl,-soname,{name}", "-o", str(folder / name), str(code), "-lpthread", "-ldl"]
-    _run(plan.runtime, [*toolchain.compiler, *words], folder, supervisor)
-    unit.unlink()
-    code.unlink()
+    words = [*toolchain.compiler, *FLAGS, *level, f"-march={cpu}", *plan.words, *plan.options]
+    units = units_of(plan, name, len(os.sched_getaffinity(0)))
+    texts, codes = ([folder / f"{name}-{n}.{end}" for n in range(len(units))] for end in ("cpp", "o"))
+
+    def compile_unit(files: Sequence[Path], text: Path, code: Path) -> None:
+        text.write_text(unit_text(files))
+        _run(plan.runtime, [*words, "-c", str(text), "-o", str(code)], folder, supervisor)
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(compile_unit, units, texts, codes))
+    linking = ["-shared", "-Wl,-S", f"-Wl,-soname,{name}", "-o", str(folder / name), *map(str, codes)]
+    _run(plan.runtime, [*toolchain.compiler, *linking, "-lpthread", "-ldl"], folder, supervisor)
+    for file in (*texts, *codes):
+        file.unlink()
 
 
 def _run(runtime: str, words: list[str], folder: Path, supervisor: Supervisor) -> None:

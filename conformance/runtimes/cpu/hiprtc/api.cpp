@@ -1,5 +1,6 @@
 // The exported functions of libhiprtc.so. No exception leaves them, and an invalid handle gives
 // HIPRTC_ERROR_INVALID_PROGRAM, not a crash.
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <vector>
 

@@ -296,7 +296,7 @@ __attribute__((visibility("default"))) void simt_next(void) {
   simt::Worker &worker = *simt::Worker::current();
   if (worker.next_thread()) return;
   const simt::Resume next = worker.fiber_ended();
-  simt_fiber_jump(next.sp, next.result);  // no return: the processor would expect those of other fibers
+  simt::simt_fiber_jump(next.sp, next.result);  // no return: the processor would expect those of other fibers
 }
 
 __attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) {

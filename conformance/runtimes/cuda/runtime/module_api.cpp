@@ -1,4 +1,5 @@
 // Modules, launches, and function attributes.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>

@@ -1,6 +1,8 @@
 // The longer encodings of RDNA, two operations in one among them.
 
 #include "decoder.h"
+
+#include <string_view>
 #include "operands.h"
 
 namespace isa {

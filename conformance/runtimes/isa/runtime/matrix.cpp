@@ -8,24 +8,24 @@
 namespace isa {
 namespace {
 
-enum class Kind { F16, Bf16, F32, I8, I4 };
+enum class Element { F16, Bf16, F32, I8, I4 };
 
-constexpr u32 bits_of_kind(Kind kind) {
-  return kind == Kind::F32 ? 32 : kind == Kind::F16 || kind == Kind::Bf16 ? 16 : kind == Kind::I8 ? 8 : 4;
+constexpr u32 bits_of_kind(Element kind) {
+  return kind == Element::F32 ? 32 : kind == Element::F16 || kind == Element::Bf16 ? 16 : kind == Element::I8 ? 8 : 4;
 }
 constexpr int deepest = 64;
 constexpr int widest = 32;
 
 u32 lanes_of(const Wave &w) { return w.launch->wave; }
 
-f64 element(Kind kind, u32 word, u32 at, bool with_sign) {
+f64 element(Element kind, u32 word, u32 at, bool with_sign) {
   const u32 bits = bits_of_kind(kind), part = bits == 32 ? word : word >> at & ((1u << bits) - 1);
   switch (kind) {
-    case Kind::F16:
+    case Element::F16:
       return static_cast<f64>(std::bit_cast<f16>(static_cast<u16>(part)));
-    case Kind::Bf16:
+    case Element::Bf16:
       return static_cast<f64>(std::bit_cast<f32>(part << 16));
-    case Kind::F32:
+    case Element::F32:
       return static_cast<f64>(std::bit_cast<f32>(part));
     default:
       return with_sign ? static_cast<i32>(part << (32 - bits)) >> (32 - bits) : static_cast<i32>(part);
@@ -34,8 +34,12 @@ f64 element(Kind kind, u32 word, u32 at, bool with_sign) {
 
 // AMD, "MI200 matrix fused multiply-add (MFMA) behavior specifics": MFMA_F16, MFMA_BF16 and MFMA_BF16_1K "flush
 // subnormal input/output data to zero".
-bool flushes(const Wave &w, Kind kind) { return w.launch->code->is_mi200 && (kind == Kind::F16 || kind == Kind::Bf16); }
-f64 without_subnormal(f64 x, Kind kind) { return std::fabs(x) < (kind == Kind::F16 ? 0x1p-14 : 0x1p-126) ? 0 : x; }
+bool flushes(const Wave &w, Element kind) {
+  return w.launch->code->is_mi200 && (kind == Element::F16 || kind == Element::Bf16);
+}
+f64 without_subnormal(f64 x, Element kind) {
+  return std::fabs(x) < (kind == Element::F16 ? 0x1p-14 : 0x1p-126) ? 0 : x;
+}
 
 void check_registers(u16 code, u32 count) {
   if (code < vgpr || code - vgpr + count > vector_registers) throw Fault(Fault::Unknown, "operands of a matrix here");
@@ -43,7 +47,7 @@ void check_registers(u16 code, u32 count) {
 
 // Operand `n`, a row (of A) or column (of B) for each lane modulo `side`; the lanes of one row have consecutive parts
 // of it. On RDNA 3 each half of the wave has all.
-template <Kind kind, int side, int depth>
+template <Element kind, int side, int depth>
 void read(Wave &w, const Inst &i, int n, f64 (&out)[widest][deepest]) {
   const bool repeated = w.launch->code->generation == 11;
   const u32 parts = repeated ? 1 : lanes_of(w) / side, count = depth / parts, bits = bits_of_kind(kind);
@@ -71,10 +75,10 @@ u32 row_of(u32 generation, u32 l, u32 e) {
 }
 
 // D = A * B + C. `T` is the type of C and D, of which a register holds one, but two halves on RDNA 4.
-template <Kind kind, int side, int depth, class T>
+template <Element kind, int side, int depth, class T>
 void multiply(Wave &w, const Inst &i) {
   const u32 generation = w.launch->code->generation, wave = lanes_of(w);
-  constexpr bool integers = kind == Kind::I8 || kind == Kind::I4;
+  constexpr bool integers = kind == Element::I8 || kind == Element::I4;
   constexpr bool halves = sizeof(T) == 2;
   const bool is_matrix_core = generation == 9;
   if (wave != (is_matrix_core ? 64u : 32u)) unknown(w, i);
@@ -108,7 +112,7 @@ void multiply(Wave &w, const Inst &i) {
       } else {
         const bool drops = flushes(w, kind);
         f64 sum = static_cast<f64>(addend);
-        if (drops) sum = without_subnormal(sum, Kind::F32);
+        if (drops) sum = without_subnormal(sum, Element::F32);
         for (int k = 0; k < depth; ++k) sum += a[row][k] * b[column][k];
         if constexpr (halves)
           bits = bits_of(half_of(sum));
@@ -125,31 +129,33 @@ void multiply(Wave &w, const Inst &i) {
 }
 
 // As CDNA 3 spells it, and before.
-#define MFMA(name, old, kind, ...) \
-  {"v_mfma_f32_" name, &multiply<Kind::kind, __VA_ARGS__>}, { "v_mfma_f32_" old, &multiply<Kind::kind, __VA_ARGS__> }
+#define MFMA(name, old, kind, ...)                               \
+  {"v_mfma_f32_" name, &multiply<Element::kind, __VA_ARGS__>}, { \
+    "v_mfma_f32_" old, &multiply<Element::kind, __VA_ARGS__>     \
+  }
 
 constexpr Semantics matrix_rows[] = {
     MFMA("16x16x16_f16", "16x16x16f16", F16, 16, 16, f32),
     MFMA("32x32x8_f16", "32x32x8f16", F16, 32, 8, f32),
     MFMA("16x16x16_bf16", "16x16x16bf16_1k", Bf16, 16, 16, f32),
     MFMA("32x32x8_bf16", "32x32x8bf16_1k", Bf16, 32, 8, f32),
-    {"v_mfma_f32_16x16x32_f16", &multiply<Kind::F16, 16, 32, f32>},
-    {"v_mfma_f32_32x32x16_f16", &multiply<Kind::F16, 32, 16, f32>},
-    {"v_mfma_f32_16x16x32_bf16", &multiply<Kind::Bf16, 16, 32, f32>},
-    {"v_mfma_f32_32x32x16_bf16", &multiply<Kind::Bf16, 32, 16, f32>},
-    {"v_mfma_i32_16x16x64_i8", &multiply<Kind::I8, 16, 64, i32>},
-    {"v_mfma_i32_32x32x32_i8", &multiply<Kind::I8, 32, 32, i32>},
+    {"v_mfma_f32_16x16x32_f16", &multiply<Element::F16, 16, 32, f32>},
+    {"v_mfma_f32_32x32x16_f16", &multiply<Element::F16, 32, 16, f32>},
+    {"v_mfma_f32_16x16x32_bf16", &multiply<Element::Bf16, 16, 32, f32>},
+    {"v_mfma_f32_32x32x16_bf16", &multiply<Element::Bf16, 32, 16, f32>},
+    {"v_mfma_i32_16x16x64_i8", &multiply<Element::I8, 16, 64, i32>},
+    {"v_mfma_i32_32x32x32_i8", &multiply<Element::I8, 32, 32, i32>},
     MFMA("16x16x4_f32", "16x16x4f32", F32, 16, 4, f32),
     MFMA("32x32x2_f32", "32x32x2f32", F32, 32, 2, f32),
-    {"v_mfma_i32_16x16x32_i8", &multiply<Kind::I8, 16, 32, i32>},
-    {"v_mfma_i32_32x32x16_i8", &multiply<Kind::I8, 32, 16, i32>},
-    {"v_mfma_i32_16x16x16i8", &multiply<Kind::I8, 16, 16, i32>},
-    {"v_mfma_i32_32x32x8i8", &multiply<Kind::I8, 32, 8, i32>},
-    {"v_wmma_f32_16x16x16_f16", &multiply<Kind::F16, 16, 16, f32>},
-    {"v_wmma_f32_16x16x16_bf16", &multiply<Kind::Bf16, 16, 16, f32>},
-    {"v_wmma_f16_16x16x16_f16", &multiply<Kind::F16, 16, 16, f16>},
-    {"v_wmma_i32_16x16x16_iu8", &multiply<Kind::I8, 16, 16, i32>},
-    {"v_wmma_i32_16x16x16_iu4", &multiply<Kind::I4, 16, 16, i32>},
+    {"v_mfma_i32_16x16x32_i8", &multiply<Element::I8, 16, 32, i32>},
+    {"v_mfma_i32_32x32x16_i8", &multiply<Element::I8, 32, 16, i32>},
+    {"v_mfma_i32_16x16x16i8", &multiply<Element::I8, 16, 16, i32>},
+    {"v_mfma_i32_32x32x8i8", &multiply<Element::I8, 32, 8, i32>},
+    {"v_wmma_f32_16x16x16_f16", &multiply<Element::F16, 16, 16, f32>},
+    {"v_wmma_f32_16x16x16_bf16", &multiply<Element::Bf16, 16, 16, f32>},
+    {"v_wmma_f16_16x16x16_f16", &multiply<Element::F16, 16, 16, f16>},
+    {"v_wmma_i32_16x16x16_iu8", &multiply<Element::I8, 16, 16, i32>},
+    {"v_wmma_i32_16x16x16_iu4", &multiply<Element::I4, 16, 16, i32>},
 };
 
 }  // namespace
