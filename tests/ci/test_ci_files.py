@@ -70,7 +70,9 @@ def test_the_action_is_green_and_red(port: Path) -> None:
     assert "2 of 748" in (port.parent / "summary.md").read_text()
     out = port / ".parity"
     assert "cpu wave64 0.2%" in (out / "badge.svg").read_text()
-    assert len(ElementTree.parse(out / "junit.xml").findall(".//testcase")) == 748
+    suite = ElementTree.parse(out / "junit.xml")
+    assert len(suite.findall(".//testcase")) == 748
+    assert suite.findall(".//failure") == [], "the gate allows what fails, and the step is green"
     assert (out / "parity.html").exists()
     assert run_action(port, targets="").ok
     assert json.loads((out / "record.json").read_text())["run"]["kept"] == 2, "what passed before is not run again"
@@ -79,6 +81,7 @@ def test_the_action_is_green_and_red(port: Path) -> None:
     assert not done.ok
     assert done.ran == ["clean", "check", "run", "report"]
     assert "gate 0.2%: NOT met" in done.out
+    assert ElementTree.parse(out / "junit.xml").findall(".//failure") != []
     assert "1 of 748" in (port.parent / "summary.md").read_text()
 
 
