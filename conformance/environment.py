@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from conformance.errors import UserError
 from conformance.reading import shortened
 
 HARNESS = "The harness"
@@ -21,7 +22,7 @@ CPU = "The cpu runtime"
 SYSTEM = "ROCm, CUDA, the system"
 
 
-class EnvironmentValueError(ValueError):
+class EnvironmentValueError(UserError, ValueError):
     """A variable whose value cannot be used; the message names it and says what is allowed."""
 
 

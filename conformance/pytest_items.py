@@ -39,11 +39,11 @@ from conformance.cli.gate import (
 from conformance.cli.outputs import check_outputs
 from conformance.cli.selection import without_undefined
 from conformance.cli.setup import checked, config_from, setup_from, tree_from
-from conformance.cli.usage import UsageError
 from conformance.engine.messages import Ready, RunCases, Setup, from_map
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Result
+from conformance.errors import UsageError
 from conformance.files import SHIPPED, in_own_checkout, kernels_folder, source_tree
 from conformance.outcome import Outcome
 from conformance.port.config import OPTIONS_FILE, Config, config_in

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import pytest
 
-from conformance.cli.usage import UsageError
 from conformance.engine.messages import Ready, to_map
 from conformance.engine.pool import EngineError
+from conformance.errors import UsageError
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.definitions.source_text import SourceError
 from conformance.report.kernels import explain

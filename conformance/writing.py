@@ -13,8 +13,10 @@ import stat
 import sys
 from pathlib import Path, PurePath
 
+from conformance.errors import UserError
 
-class FileError(Exception):
+
+class FileError(UserError):
     """A file that cannot be read or written; the message names the file, what is wrong and what to do."""
 
 

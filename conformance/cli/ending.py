@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from conformance.cli.usage import UsageError
+from conformance.errors import UserError
 from conformance.files import PACKAGE, REFERENCE, ROOT
 from conformance.reading import shortened
 from conformance.text import LOG, Screen, one_line
@@ -105,7 +105,7 @@ def what_stopped() -> Stopped | KeyboardInterrupt:
 
 def sentence(error: Exception) -> str:
     """The message of ``error`` for the user."""
-    if isinstance(error, _bad_input()):
+    if isinstance(error, UserError):
         return str(error)
     if isinstance(error, MemoryError):
         return f"not enough memory{_detail(error)}; give fewer or smaller cases or files, or a lower -j"
@@ -117,35 +117,6 @@ def sentence(error: Exception) -> str:
     return (
         f"a defect of candle-parity: {type(error).__name__}{_detail(error)} at {_place(error)}; report it with the "
         f"command ({DEBUG}=1 prints the traceback)"
-    )
-
-
-def _bad_input() -> tuple[type[Exception], ...]:
-    # Here, for they bring numpy and pydantic with them, which --help does without.
-    from conformance.engine.pool import EngineError
-    from conformance.environment import EnvironmentValueError
-    from conformance.port.definitions.source_text import SourceError
-    from conformance.processes import InfrastructureError
-    from conformance.record import FileError
-    from conformance.replay import TraceError
-    from conformance.spec import SelectionError, SpecError
-    from conformance.toolchains.targets import AmdError
-    from conformance.upstream.checkout import CheckoutError
-    from conformance.upstream.rust import RustError
-
-    return (
-        AmdError,
-        CheckoutError,
-        EngineError,
-        EnvironmentValueError,
-        InfrastructureError,
-        FileError,
-        RustError,
-        SelectionError,
-        SourceError,
-        SpecError,
-        TraceError,
-        UsageError,
     )
 
 

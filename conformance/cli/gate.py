@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conformance.cli.usage import UsageError
+from conformance.errors import UsageError
 from conformance.option import Shard
 from conformance.outcome import Status
 from conformance.port.config import Config

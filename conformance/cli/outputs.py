@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.cli.usage import UsageError
+from conformance.errors import UsageError
 from conformance.files import kernels_folder, spec_folder, traces_folder
 from conformance.option import COMPILING
 from conformance.writing import discard, is_replaced

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from conformance.cases import FAMILIES, cases_for, has_cases, launch_for
 from conformance.cases.case import MOST_CHARACTERS, Case
-from conformance.cli.usage import UsageError
+from conformance.errors import UsageError
 from conformance.files import installed, spec_folder
 from conformance.reading import shortened
 from conformance.spec.kernel import Entry, Kernel

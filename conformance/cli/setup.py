@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from conformance.cli.usage import UsageError
 from conformance.engine.messages import ORDERS, Setup
 from conformance.engine.modes import Tree
+from conformance.errors import UsageError
 from conformance.files import SHIPPED, in_own_checkout, kernels_folder
 from conformance.port.compiling.target import NoHipcc, require_hipcc
 from conformance.port.config import (

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from conformance.cli.usage import UsageError
+from conformance.errors import UsageError
 from conformance.files import spec_folder
 from conformance.option import Shard
 from conformance.record import Record, read_record, write_text

@@ -9,12 +9,9 @@ import re
 from collections.abc import Iterable
 from typing import NoReturn
 
+from conformance.errors import UsageError
 from conformance.files import CACHE, cache_folder
 from conformance.repository import RepositoryError, committed_below
-
-
-class UsageError(ValueError):
-    """Arguments that do not go together; the message says which and what would."""
 
 
 class CommandParser(argparse.ArgumentParser):

@@ -18,8 +18,8 @@ from pathlib import Path
 from conformance.cli.ending import what_stopped
 from conformance.cli.outputs import outputs
 from conformance.cli.setup import config_from, tree_from
-from conformance.cli.usage import UsageError
 from conformance.engine.modes import Tree
+from conformance.errors import UsageError
 from conformance.files import cache_folder, own_python
 from conformance.option import STDOUT
 from conformance.port.config import OPTIONS_FILE, PYPROJECT

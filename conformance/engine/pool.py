@@ -29,6 +29,7 @@ from conformance.engine.messages import (
 )
 from conformance.engine.modes import Mode, PortMode, TimeTrees
 from conformance.environment import handed
+from conformance.errors import UserError
 from conformance.outcome import Outcome
 from conformance.port.compiling.target import Limits
 from conformance.processes import InfrastructureError, Supervisor
@@ -50,7 +51,7 @@ _LOOK = 0.5
 _SENDING = 30.0
 
 
-class EngineError(RuntimeError):
+class EngineError(UserError, RuntimeError):
     """The run cannot go on: bad input or a missing piece. The message is for the user."""
 
 

@@ -15,8 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from conformance.errors import UserError
 
-class InfrastructureError(RuntimeError):
+
+class InfrastructureError(UserError, RuntimeError):
     """A full disk, a process that cannot be started, a folder that cannot be written: never a kernel's doing.
 
     The message is one sentence that names the thing and says what to do.

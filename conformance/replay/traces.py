@@ -22,6 +22,7 @@ from conformance.cases.case import MOST_CHARACTERS, Case
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar, Stream
 from conformance.cases.layouts import MAX_ELEMENTS
 from conformance.dtypes import FLOATS, DType, dtype
+from conformance.errors import UserError
 from conformance.reading import shortened
 from conformance.replay.archive import SUFFIX, Pool, read_archive, read_header
 from conformance.spec.kernel import Entry, Kernel, Parameter
@@ -35,7 +36,7 @@ _MOST_GRID = 2**31 - 1
 _MOST_SHARED = 1 << 20
 
 
-class TraceError(ValueError):
+class TraceError(UserError, ValueError):
     """A trace that cannot be used; the message names file, case and what is wrong."""
 
 

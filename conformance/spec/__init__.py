@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from conformance.errors import UserError
 
-class SpecError(Exception):
+
+class SpecError(UserError):
     """A spec that cannot be used.
 
     The message is one line: ``FILE:LINE: what is wrong; expected ...; what to do``. ``line`` counts from 1 and is
@@ -21,5 +23,5 @@ class SpecError(Exception):
         super().__init__(f"{where}: {problem}; {remedy}")
 
 
-class SelectionError(Exception):
+class SelectionError(UserError):
     """A kernel pattern or module name that matches nothing; the message names it and the nearest names that exist."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from conformance.errors import UserError
+
 DEFAULT_TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201")
 
 _NAME = re.compile(
@@ -20,7 +22,7 @@ _LDS_BYTES = {"gfx950": 160 * 1024}
 _LDS_BYTES_ELSEWHERE = 64 * 1024
 
 
-class AmdError(ValueError):
+class AmdError(UserError, ValueError):
     """No usable compiler, no such target, or a binary that is not an AMD code object; one sentence with what to do."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from conformance.errors import UserError
 from conformance.port.definitions.preprocess import CUDA_DEFINES
 from conformance.port.definitions.scan import Definition, in_parallel, scan_file
 from conformance.port.definitions.source_text import ScanError
@@ -22,7 +23,7 @@ LAUNCHERS = "ffi.rs"
 _OLD_GPU = tuple("__CUDA_ARCH__=520" if define.startswith("__CUDA_ARCH__=") else define for define in CUDA_DEFINES)
 
 
-class CheckoutError(ValueError):
+class CheckoutError(UserError, ValueError):
     """A path that is not a Candle checkout; the message says what was expected where."""
 
 

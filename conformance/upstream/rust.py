@@ -10,13 +10,14 @@ from pathlib import Path
 import tree_sitter_rust
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
+from conformance.errors import UserError
 from conformance.reading import read_bytes
 
 _LANGUAGE = Language(tree_sitter_rust.language())
 _PARSER = Parser(_LANGUAGE)
 
 
-class RustError(ValueError):
+class RustError(UserError, ValueError):
     """A Rust source that cannot be read or parsed.
 
     The message is one sentence, ``FILE:LINE: what is wrong; what to do``.

@@ -11,7 +11,7 @@ import pytest
 from conformance.cli import setup as setting_up
 from conformance.cli.main import build_parser
 from conformance.cli.setup import compiler_for, setup_from, tree_from
-from conformance.cli.usage import UsageError
+from conformance.errors import UsageError
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.kind import Choice
 from conformance.settings import COMPILERS, Settings

@@ -12,8 +12,8 @@ from conformance.cli import shards
 from conformance.cli.judge import journal_of
 from conformance.cli.setup import setup_of_reference
 from conformance.cli.shards import COSTS, measured, shards_of
-from conformance.cli.usage import UsageError
 from conformance.engine.modes import JudgeReference
+from conformance.errors import UsageError
 from conformance.files import spec_folder, traces_folder
 from conformance.option import Shard, shard_of
 from conformance.settings import Settings

@@ -21,8 +21,8 @@ from conformance.cases import cases_for, launch_for
 from conformance.cases.case import Case
 from conformance.cli.commands import ports
 from conformance.cli.selection import select
-from conformance.cli.usage import UsageError
 from conformance.engine.journal import Journal
+from conformance.errors import UsageError
 from conformance.outcome import Failure, Outcome
 from conformance.port.code_objects import code_for, embedded, read_code_objects
 from conformance.port.config import OPTIONS_FILE, read_config

@@ -14,7 +14,7 @@ import pytest
 from documented import Written, in_blocks, in_output, inline
 
 from conformance.cli.main import build_parser, parse
-from conformance.cli.usage import UsageError
+from conformance.errors import UsageError
 from conformance.files import ROOT
 from conformance.record.bench import bench_text
 from conformance.spec.load import load_specs

@@ -12,8 +12,8 @@ import pytest
 
 from conformance.cases.launch import Buffer, Launch, Stream
 from conformance.cli.commands.bench import of_one_kind
-from conformance.cli.usage import UsageError
 from conformance.engine.timing.measure import start_of
+from conformance.errors import UsageError
 from conformance.record.bench import read_bench
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.device import Device, Function

@@ -14,7 +14,7 @@ import pytest
 from candle_wiring.sources import launcher_calls
 from conformance.cases import cases_for, launch_for
 from conformance.cli.commands.record import recordable
-from conformance.cli.usage import UsageError
+from conformance.errors import UsageError
 from conformance.files import traces_folder
 from conformance.replay import Traces
 from conformance.replay.archive import SUFFIX, read_archive, write_archive

@@ -10,12 +10,12 @@ from datetime import UTC
 from conformance.cli.progress import progress
 from conformance.cli.selection import check_cases, select
 from conformance.cli.setup import config_from, print_notes, print_tree, setup_from, tree_at, tree_from
-from conformance.cli.usage import UsageError
 from conformance.engine.messages import Setup
 from conformance.engine.modes import TimeTrees
 from conformance.engine.timing.bench_run import BenchResult, bench
 from conformance.engine.timing.measure import Counted, Measurement
 from conformance.engine.timing.workload import SIZES
+from conformance.errors import UsageError
 from conformance.port.config import config_beside
 from conformance.port.digest import tree_digest
 from conformance.record.assemble import shown

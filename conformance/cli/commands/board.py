@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from conformance.cli.gate import BAD_INPUT, MET
-from conformance.cli.usage import UsageError
+from conformance.errors import UsageError
 from conformance.record import Record, check_specs, kept_apart, merge, read_record, write_text
 from conformance.record.merge import gaps
 from conformance.record.model import BUILD

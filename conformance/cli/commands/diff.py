@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from conformance.cli.gate import MET, NOT_MET
-from conformance.cli.usage import UsageError
+from conformance.errors import UsageError
 from conformance.record import Record, read_record, write_text
 from conformance.record.compare import compare
 from conformance.record.model import BUILD

@@ -15,11 +15,11 @@ from pathlib import Path
 from conformance.cases import cases_for
 from conformance.cli.machine import Row, machine_rows
 from conformance.cli.setup import config_from, setup_from
-from conformance.cli.usage import UsageError
 from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.pool import EngineError
 from conformance.engine.run import Result, run
+from conformance.errors import UsageError
 from conformance.files import kernels_folder
 from conformance.port.sources import SourceError
 from conformance.runtimes import AUTO, runtime_kind

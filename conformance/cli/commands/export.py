@@ -14,8 +14,8 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Null, Scalar, Stream
 from conformance.cli.progress import progress
 from conformance.cli.selection import check_cases, select
-from conformance.cli.usage import UsageError
 from conformance.dtypes import dtype
+from conformance.errors import UsageError
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs

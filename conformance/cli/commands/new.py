@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from conformance.cli.selection import specs_to_edit
-from conformance.cli.usage import UsageError
+from conformance.errors import UsageError
 from conformance.files import installed
 from conformance.port.config import read_config
 from conformance.port.declared.declared import declared_in

@@ -17,7 +17,7 @@ from typing import Any
 
 from conformance.cache import locked
 from conformance.cli.gate import BAD_INPUT, MET
-from conformance.cli.usage import UsageError
+from conformance.errors import UsageError
 from conformance.files import own_module
 from conformance.port.config import config_beside
 from conformance.reading import read_text, shortened

@@ -16,10 +16,10 @@ from typing import Any
 from conformance.cli.progress import display
 from conformance.cli.selection import check_cases, counted, select, without_undefined
 from conformance.cli.setup import config_from, jobs_for, print_notes, print_tree, setup_from, tree_from
-from conformance.cli.usage import UsageError
 from conformance.engine.compiler import NOT_HERE
 from conformance.engine.modes import RecordAnswers
 from conformance.engine.run import Result, run
+from conformance.errors import UsageError
 from conformance.record.assemble import assemble
 from conformance.replay.archive import SUFFIX
 from conformance.replay.recorder import PART_SUFFIX, pack_parts

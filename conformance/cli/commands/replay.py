@@ -11,8 +11,8 @@ from conformance.cli.gate import gating_from
 from conformance.cli.judge import judged
 from conformance.cli.selection import without_undefined
 from conformance.cli.setup import config_from, print_notes, setup_from, setup_of_reference, tree_from
-from conformance.cli.usage import UsageError
 from conformance.engine.modes import JudgeRecorded, JudgeReference
+from conformance.errors import UsageError
 from conformance.files import SHIPPED_TRACES, traces_folder
 from conformance.replay import Traces
 from conformance.settings import Gate, Settings

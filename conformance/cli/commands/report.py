@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from conformance.cli.ending import screen
 from conformance.cli.gate import BAD_INPUT, MET, Gating, asked_of, conclude, gating_from
 from conformance.cli.judge import write_reports
-from conformance.cli.usage import UsageError
+from conformance.errors import UsageError
 from conformance.port.config import read_config
 from conformance.reading import read_json, shortened
 from conformance.record import (

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.errors import UserError
 from conformance.reading import MIB, kind_of, read_bytes
 
 
-class SourceError(ValueError):
+class SourceError(UserError, ValueError):
     """A kernels path, or a source in it, that cannot be used; the message says what was expected."""
 
 
