@@ -23,22 +23,6 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.gate import (
-    BAD_INPUT,
-    FAILURES,
-    MET,
-    NOT_MET,
-    Decision,
-    Gating,
-    Judged,
-    Part,
-    asked_by,
-    decide,
-    gating_from,
-)
-from conformance.cli.outputs import check_outputs
-from conformance.cli.selection import without_undefined
-from conformance.cli.setup import checked, config_from, setup_from, tree_from
 from conformance.engine.messages import Ready, RunCases, Setup, from_map
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.pool import EngineError, Pool
@@ -56,6 +40,22 @@ from conformance.record.commits import commit_of
 from conformance.report import render_terminal
 from conformance.report.runs import judged_tree
 from conformance.runtimes import runtime_kind
+from conformance.session.gate import (
+    BAD_INPUT,
+    FAILURES,
+    MET,
+    NOT_MET,
+    Decision,
+    Gating,
+    Judged,
+    Part,
+    asked_by,
+    decide,
+    gating_from,
+)
+from conformance.session.outputs import check_outputs
+from conformance.session.selection import without_undefined
+from conformance.session.setup import checked, config_from, setup_from, tree_from
 from conformance.settings import NO_GATE, OPTIONS, PREFIX, Gate, Settings
 from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel

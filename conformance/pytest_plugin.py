@@ -27,9 +27,9 @@ def pytest_configure(config: pytest.Config) -> None:
     given = any(value is not None for name, value in vars(config.option).items() if name.startswith(PREFIX))
     if given or config.rootpath.resolve() == source_tree() or _declared(config):
         from conformance import environment
-        from conformance.cli.usage import check_cache
         from conformance.errors import UsageError
         from conformance.pytest_items import Parity
+        from conformance.session.cache_folder import check_cache
 
         try:
             environment.check()

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from conformance.cli.ending import screen
-from conformance.cli.gate import FAILURES, Gating, asked_of, conclude
 from conformance.cli.progress import display
-from conformance.cli.setup import jobs_for, print_tree
 from conformance.cli.shards import shards_of
 from conformance.engine.journal import Journal
 from conformance.engine.messages import Compiled, Setup, to_map
@@ -32,6 +30,8 @@ from conformance.report.ci import NOT_ASKED, Asked
 from conformance.report.kernels import explain, in_short
 from conformance.report.terminal import verdict_line
 from conformance.runtimes.hip.errors import first_error
+from conformance.session.gate import FAILURES, Gating, asked_of, conclude
+from conformance.session.setup import jobs_for, print_tree
 from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs
 from conformance.text import one_line, quoted, shortened

@@ -19,11 +19,12 @@ from typing import Any
 from conformance import environment
 from conformance.cli.ending import ended
 from conformance.cli.new_options import new_parser
-from conformance.cli.outputs import begin_outputs, check_outputs
-from conformance.cli.usage import CommandParser, check_cache, complete, kernel_names, module_names
+from conformance.cli.usage import CommandParser, complete, kernel_names, module_names
 from conformance.files import checkout, kernels_path, version
 from conformance.option import STDOUT, json_file, workers
 from conformance.processes.forked import allow_forks
+from conformance.session.cache_folder import check_cache
+from conformance.session.outputs import begin_outputs, check_outputs
 from conformance.settings import OPTIONS
 
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"

@@ -1,4 +1,4 @@
-"""The parser of the command line, bad usage that it cannot see, and completion in the shell."""
+"""The parser of the command line, and completion in the shell."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from conformance.errors import UsageError
-from conformance.files import CACHE, cache_folder
-from conformance.repository import RepositoryError, committed_below
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -39,25 +37,6 @@ class CommandParser(argparse.ArgumentParser):
 def _meant(word: str, known: list[str]) -> str:
     near = difflib.get_close_matches(word.lower(), known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
-
-
-def check_cache() -> None:
-    """Raises ``UsageError`` where a repository has committed files in the cache folder: objects and verdicts that it
-    made up would be taken for ours."""
-    folder = cache_folder()
-    if not os.path.lexists(folder):
-        return
-    advice = f"name another folder in {CACHE}"
-    try:
-        found = committed_below(folder)
-    except RepositoryError as error:
-        if not os.environ.get(CACHE):
-            return  # the checkout of the harness itself
-        raise UsageError(
-            f"{CACHE}={folder}: lies in a work tree of which is not known what it holds ({error}); {advice}"
-        ) from None
-    if found is not None:
-        raise UsageError(f"{folder}: the cache folder holds {found}, which its repository has committed; {advice}")
 
 
 def complete(parser: argparse.ArgumentParser) -> None:

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.cli.ending import what_stopped
-from conformance.cli.outputs import outputs
-from conformance.cli.setup import config_from, tree_from
 from conformance.engine.modes import Tree
 from conformance.errors import UsageError
 from conformance.files import cache_folder, own_python
@@ -26,6 +24,8 @@ from conformance.port.config import OPTIONS_FILE, PYPROJECT
 from conformance.port.definitions.mentioned import mentioned
 from conformance.port.sources import SourceError
 from conformance.processes import parent_word
+from conformance.session.outputs import outputs
+from conformance.session.setup import config_from, tree_from
 from conformance.settings import Settings
 from conformance.spec.load import load_specs
 from conformance.text import counted, one_line, some

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.cli import gate
-from conformance.cli.gate import NO_LAUNCHERS, Against, Decision, Judged, Part
 from conformance.record import KernelResult
+from conformance.session import gate
+from conformance.session.gate import NO_LAUNCHERS, Against, Decision, Judged, Part
 from conformance.settings import Gate
 
 

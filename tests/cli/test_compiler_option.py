@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import setup as setting_up
 from conformance.cli.main import build_parser
-from conformance.cli.setup import compiler_for, setup_from, tree_from
 from conformance.errors import UsageError
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.kind import Choice
+from conformance.session import setup as setting_up
+from conformance.session.setup import compiler_for, setup_from, tree_from
 from conformance.settings import COMPILERS, Settings
 from conformance.spec.load import load_specs
 from conformance.toolchains import amd as toolchain

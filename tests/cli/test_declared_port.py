@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import setup
 from conformance.port.config import _LONGEST_LINE, config_file_in, read_config
 from conformance.port.sources import SourceError
 from conformance.runtimes import NoRuntime
+from conformance.session import setup
 from tests.cli.small_port import ROOT, declare, small_port
 from tests.commands import answer, refused
 

@@ -10,12 +10,12 @@ import pytest
 
 from conformance.cli import shards
 from conformance.cli.judge import journal_of
-from conformance.cli.setup import setup_of_reference
 from conformance.cli.shards import COSTS, measured, shards_of
 from conformance.engine.modes import JudgeReference
 from conformance.errors import UsageError
 from conformance.files import spec_folder, traces_folder
 from conformance.option import Shard, shard_of
+from conformance.session.setup import setup_of_reference
 from conformance.settings import Settings
 from conformance.spec.load import load_specs
 from tests.record.made import record, row

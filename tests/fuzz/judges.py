@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.cli.setup import config_from, setup_from, tree_from
 from conformance.engine.messages import RunCases
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.pool import Pool
 from conformance.outcome import Outcome
+from conformance.session.setup import config_from, setup_from, tree_from
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs

@@ -20,7 +20,6 @@ from candle_wiring.judge import wire
 from conformance.cases import cases_for, launch_for
 from conformance.cases.case import Case
 from conformance.cli.commands import ports
-from conformance.cli.selection import select
 from conformance.engine.journal import Journal
 from conformance.errors import UsageError
 from conformance.outcome import Failure, Outcome
@@ -37,6 +36,7 @@ from conformance.record.bench import bench_text, read_bench
 from conformance.replay.archive import write_archive
 from conformance.replay.traces import TraceError, Traces
 from conformance.report import render_html, render_markdown, render_summary, render_terminal
+from conformance.session.selection import select
 from conformance.settings import Settings
 from conformance.spec import SelectionError, SpecError
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs

@@ -126,3 +126,17 @@ def test_every_folder_says_what_happens_in_it() -> None:
     folders = [path for path in (ROOT / "conformance").iterdir() if (path / "__init__.py").is_file()]
     silent = [path.name for path in folders if not ast.get_docstring(ast.parse((path / "__init__.py").read_text()))]
     assert silent == []
+
+
+WALLS = (
+    ("pytest_plugin", "cli", "pytest and the command line stand side by side over session/"),
+    ("pytest_items", "cli", "pytest and the command line stand side by side over session/"),
+    ("pytest_nodes", "cli", "pytest and the command line stand side by side over session/"),
+)
+"""Rooms that must not import another, and why. The table of CONTRIBUTING.md holds the folders apart."""
+
+
+@pytest.mark.slow("parses every file of the packages")
+@pytest.mark.parametrize(("importing", "imported", "why"), WALLS, ids=[f"{one}-{other}" for one, other, _ in WALLS])
+def test_a_wall_stands(importing: str, imported: str, why: str) -> None:
+    assert imported not in graph()[importing], why

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.gate import Against, Part, gating_from
 from conformance.outcome import Outcome
 from conformance.port.config import Config, KnownFailure
 from conformance.port.declared.known import check_rows, settle
@@ -18,6 +17,7 @@ from conformance.record import KernelResult, Record, merge
 from conformance.record.compare import compare, same_verdicts
 from conformance.record.merge import contradictions, elsewhere, gaps
 from conformance.report.comparison import comparison_json, render_changes
+from conformance.session.gate import Against, Part, gating_from
 from conformance.settings import Gate
 from tests.cli.gates import decide
 from tests.commands import answer

@@ -8,8 +8,6 @@ import sys
 from datetime import UTC
 
 from conformance.cli.progress import progress
-from conformance.cli.selection import check_cases, select
-from conformance.cli.setup import config_from, print_notes, print_tree, setup_from, tree_at, tree_from
 from conformance.engine.messages import Setup
 from conformance.engine.modes import TimeTrees
 from conformance.engine.timing.bench_run import BenchResult, bench
@@ -23,6 +21,8 @@ from conformance.record.bench import BenchRecord, BenchRun, bench_text, count_re
 from conformance.record.commits import commit_of, harness_commit
 from conformance.report.bench import bench_markdown, how_far, render_bench
 from conformance.runtimes import RuntimeKind, runtime_kind
+from conformance.session.selection import check_cases, select
+from conformance.session.setup import config_from, print_notes, print_tree, setup_from, tree_at, tree_from
 from conformance.settings import OPTIONS, Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs

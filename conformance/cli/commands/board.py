@@ -6,12 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from conformance.cli.gate import BAD_INPUT, MET
 from conformance.errors import UsageError
 from conformance.record import Record, check_specs, kept_apart, merge, read_record, write_text
 from conformance.record.merge import gaps
 from conformance.record.model import BUILD
 from conformance.report.board import board_of, render_board, render_board_markdown
+from conformance.session.gate import BAD_INPUT, MET
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line
 

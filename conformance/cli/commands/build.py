@@ -14,7 +14,6 @@ from tabulate import tabulate
 
 from conformance.cli.compile import Job, compile_tree, first_error, missing_header
 from conformance.cli.progress import progress
-from conformance.cli.setup import config_from, print_tree, tree_from
 from conformance.port.amd_cache import Compiled
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
@@ -22,6 +21,7 @@ from conformance.port.declared.names import Names
 from conformance.port.sources import KernelSource, SourceError
 from conformance.record import write_record
 from conformance.record.assemble import build_record
+from conformance.session.setup import config_from, print_tree, tree_from
 from conformance.settings import Settings
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line, quoted, visible

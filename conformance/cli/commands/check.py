@@ -9,7 +9,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from conformance.cli.compile import compile_tree, first_error, missing_header
-from conformance.cli.setup import config_from, tree_from
 from conformance.engine.modes import Tree
 from conformance.files import shipped_name
 from conformance.port.check.findings import OF_THE_WHOLE, Finding
@@ -22,6 +21,7 @@ from conformance.port.declared.names import Names
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
+from conformance.session.setup import config_from, tree_from
 from conformance.settings import Settings
 from conformance.spec.load import load_specs
 from conformance.text import one_line, visible

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conformance.cli.gate import MET, NOT_MET
 from conformance.errors import UsageError
 from conformance.record import Record, read_record, write_text
 from conformance.record.compare import compare
 from conformance.record.model import BUILD
 from conformance.report.comparison import comparison_json, render_comparison
+from conformance.session.gate import MET, NOT_MET
 
 
 def command(arguments: argparse.Namespace) -> int:

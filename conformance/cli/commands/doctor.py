@@ -14,7 +14,6 @@ from pathlib import Path
 
 from conformance.cases import cases_for
 from conformance.cli.machine import Row, machine_rows
-from conformance.cli.setup import config_from, setup_from
 from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.pool import EngineError
@@ -24,6 +23,7 @@ from conformance.files import kernels_folder
 from conformance.port.sources import SourceError
 from conformance.runtimes import AUTO, runtime_kind
 from conformance.runtimes.kind import Choice
+from conformance.session.setup import config_from, setup_from
 from conformance.settings import Settings
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line

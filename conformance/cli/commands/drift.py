@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from conformance.cli.selection import specs_to_edit
+from conformance.session.selection import specs_to_edit
 from conformance.spec.load import Specs, load_specs
 from conformance.text import visible
 from conformance.upstream.checkout import Checkout, read_checkout

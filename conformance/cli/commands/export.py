@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Null, Scalar, Stream
 from conformance.cli.progress import progress
-from conformance.cli.selection import check_cases, select
 from conformance.dtypes import dtype
 from conformance.errors import UsageError
+from conformance.session.selection import check_cases, select
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs

@@ -12,9 +12,9 @@ from tabulate import tabulate
 
 from conformance.cases import case_count, cases_for
 from conformance.cli.ending import screen
-from conformance.cli.selection import check_cases, counted, select
 from conformance.errors import UsageError
 from conformance.option import STDOUT
+from conformance.session.selection import check_cases, counted, select
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.text import shortened

@@ -9,11 +9,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from conformance.cli.selection import specs_to_edit
 from conformance.errors import UsageError
 from conformance.files import installed
 from conformance.port.config import read_config
 from conformance.port.declared.declared import declared_in
+from conformance.session.selection import specs_to_edit
 from conformance.spec import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import Specs, load_specs

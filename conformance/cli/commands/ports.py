@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cache import locked
-from conformance.cli.gate import BAD_INPUT, MET
 from conformance.errors import UsageError
 from conformance.files import own_module
 from conformance.port.config import config_beside
@@ -24,6 +23,7 @@ from conformance.reading import read_text, shortened
 from conformance.record import Port, read_record, write_record, write_text
 from conformance.record.commits import SHOWN, whole_commit_of
 from conformance.report.again import fetched, is_listed
+from conformance.session.gate import BAD_INPUT, MET
 
 _OURS = {"name": str, "repository": str, "commit": str, "kernels": str, "runs": list}
 

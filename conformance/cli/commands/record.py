@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cli.progress import display
-from conformance.cli.selection import check_cases, counted, select, without_undefined
-from conformance.cli.setup import config_from, jobs_for, print_notes, print_tree, setup_from, tree_from
 from conformance.engine.compiler import NOT_HERE
 from conformance.engine.modes import RecordAnswers
 from conformance.engine.run import Result, run
@@ -26,6 +24,8 @@ from conformance.replay.recorder import PART_SUFFIX, pack_parts
 from conformance.report.kernels import explain
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.device import first_error
+from conformance.session.selection import check_cases, counted, select, without_undefined
+from conformance.session.setup import config_from, jobs_for, print_notes, print_tree, setup_from, tree_from
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs

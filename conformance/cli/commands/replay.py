@@ -7,14 +7,14 @@ import shlex
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from conformance.cli.gate import gating_from
 from conformance.cli.judge import judged
-from conformance.cli.selection import without_undefined
-from conformance.cli.setup import config_from, print_notes, setup_from, setup_of_reference, tree_from
 from conformance.engine.modes import JudgeRecorded, JudgeReference
 from conformance.errors import UsageError
 from conformance.files import SHIPPED_TRACES, traces_folder
 from conformance.replay import Traces
+from conformance.session.gate import gating_from
+from conformance.session.selection import without_undefined
+from conformance.session.setup import config_from, print_notes, setup_from, setup_of_reference, tree_from
 from conformance.settings import Gate, Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, did_you_mean, load_specs

@@ -10,7 +10,6 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from conformance.cli.ending import screen
-from conformance.cli.gate import BAD_INPUT, MET, Gating, asked_of, conclude, gating_from
 from conformance.cli.judge import write_reports
 from conformance.errors import UsageError
 from conformance.port.config import read_config
@@ -29,6 +28,7 @@ from conformance.record.merge import contradictions, gaps
 from conformance.record.model import BUILD
 from conformance.report import render_terminal
 from conformance.report.ci import NOT_ASKED, render_annotations, render_badge
+from conformance.session.gate import BAD_INPUT, MET, Gating, asked_of, conclude, gating_from
 from conformance.settings import Gate
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line

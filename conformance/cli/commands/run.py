@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from conformance.cli.gate import gating_from
 from conformance.cli.judge import judged
-from conformance.cli.selection import check_cases, select, without_undefined
-from conformance.cli.setup import config_from, print_notes, setup_from, tree_from
 from conformance.engine.modes import JudgeGenerated
+from conformance.session.gate import gating_from
+from conformance.session.selection import check_cases, select, without_undefined
+from conformance.session.setup import config_from, print_notes, setup_from, tree_from
 from conformance.settings import Gate, Settings
 from conformance.spec.load import load_specs
 

@@ -9,12 +9,12 @@ from candle_wiring.judge import Ask, Wiring, wire
 from candle_wiring.libraries import library_calls
 from candle_wiring.report import as_json, as_text, summary
 from candle_wiring.sources import launcher_calls
-from conformance.cli.setup import tree_at
 from conformance.engine.modes import Tree
 from conformance.port.check.objects import object_under_candles_names, read_objects
 from conformance.port.check.source import read_tree, under_candles_names
 from conformance.port.config import config_file_in, read_config
 from conformance.port.declared.declared import declared_in
+from conformance.session.setup import tree_at
 from conformance.settings import Settings
 from conformance.spec.load import load_specs
 from conformance.text import visible

@@ -1,0 +1,28 @@
+"""Whether the cache folder is one that only this harness has written."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.errors import UsageError
+from conformance.files import CACHE, cache_folder
+from conformance.repository import RepositoryError, committed_below
+
+
+def check_cache() -> None:
+    """Raises ``UsageError`` where a repository has committed files in the cache folder: objects and verdicts that it
+    made up would be taken for ours."""
+    folder = cache_folder()
+    if not os.path.lexists(folder):
+        return
+    advice = f"name another folder in {CACHE}"
+    try:
+        found = committed_below(folder)
+    except RepositoryError as error:
+        if not os.environ.get(CACHE):
+            return  # the checkout of the harness itself
+        raise UsageError(
+            f"{CACHE}={folder}: lies in a work tree of which is not known what it holds ({error}); {advice}"
+        ) from None
+    if found is not None:
+        raise UsageError(f"{folder}: the cache folder holds {found}, which its repository has committed; {advice}")
