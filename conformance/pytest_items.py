@@ -37,8 +37,8 @@ from conformance.pytest_nodes import KEY, MARKER, STATE, Declaration, KernelItem
 from conformance.record import FileError, Record, write_record
 from conformance.record.assemble import assemble, shown
 from conformance.record.commits import commit_of
-from conformance.report import render_terminal
 from conformance.report.runs import judged_tree
+from conformance.report.terminal import render_terminal
 from conformance.runtimes import runtime_kind
 from conformance.session.gate import (
     BAD_INPUT,

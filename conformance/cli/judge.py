@@ -24,18 +24,18 @@ from conformance.outcome import Outcome
 from conformance.port.digest import tree_digest
 from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
-from conformance.report import render_html, render_junit, render_markdown, render_summary, render_terminal, write_text
 from conformance.report.causes import find_causes
 from conformance.report.ci import NOT_ASKED, Asked
+from conformance.report.formats import FORMATS
 from conformance.report.kernels import explain, in_short
-from conformance.report.terminal import verdict_line
+from conformance.report.terminal import render_terminal, verdict_line
 from conformance.runtimes.hip.errors import first_error
 from conformance.session.gate import FAILURES, Gating, asked_of, conclude
 from conformance.session.setup import jobs_for, print_tree
 from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs
 from conformance.text import one_line, quoted, shortened
-from conformance.writing import FileError
+from conformance.writing import FileError, write_text
 
 _EXPLAINED = 10
 _PRINTED = 20
@@ -234,13 +234,9 @@ def write_reports(
 
     Raises ``FileError`` for those that cannot be written, after the others.
     """
-    renderers: tuple[tuple[Path | None, Callable[[Sequence[Record], Specs], str]], ...] = (
-        (arguments.md, render_markdown),
-        (arguments.html, partial(render_html, baseline=baseline, source_url=getattr(arguments, "source_url", None))),
-        (arguments.summary, partial(render_summary, baseline=baseline)),
-        (arguments.junit, partial(render_junit, asked=asked)),
-    )
-    wanted = [(path, render(records, specs)) for path, render in renderers if path is not None]
+    known = {"baseline": baseline, "source_url": getattr(arguments, "source_url", None), "asked": asked}
+    files = [(getattr(arguments, report.option), report) for report in FORMATS]
+    wanted = [(path, report.render(records, specs, known)) for path, report in files if path is not None]
     unwritten = [sentence for item in wanted for sentence in _attempt(partial(write_text, *item))]
     if unwritten:
         raise FileError("; ".join(unwritten))

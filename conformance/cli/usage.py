@@ -11,6 +11,14 @@ from typing import NoReturn
 
 from conformance.errors import UsageError
 
+PATTERNS = (
+    "A pattern over cases is KERNEL(field=value;...;*): KERNEL is a glob, * and ? in a value match any text, fields "
+    "are separated by ; or , in any order, and a last * stands for all other fields; without it there are no others. "
+    "It selects among the cases that have a part in the verdict, where one matches; `list --cases` prints them."
+)
+OVER_KERNELS = "a kernel glob (u*_f32) or a full case id"
+OVER_CASES = "a kernel glob (u*_f32), a full case id, or a pattern over cases (uexp_*(layout=transposed;*))"
+
 
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one sentence, with the option or command that may have been meant."""
@@ -39,9 +47,14 @@ def _meant(word: str, known: list[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
+def completing() -> bool:
+    """Whether a shell asks for completions."""
+    return "_ARGCOMPLETE" in os.environ
+
+
 def complete(parser: argparse.ArgumentParser) -> None:
     """Answer and exit where a shell asks for completions, through argcomplete where it is installed."""
-    if "_ARGCOMPLETE" not in os.environ:
+    if not completing():
         return
     try:
         import argcomplete
@@ -62,3 +75,10 @@ def module_names(**_: object) -> Iterable[str]:
     from conformance.files import spec_folder
 
     return sorted(path.stem for path in spec_folder().glob("*.yaml"))
+
+
+def take_patterns(parser: CommandParser, about: str) -> None:
+    """Add the PATTERN arguments to ``parser``; ``about`` says what they may be."""
+    action = parser.add_argument("patterns", nargs="*", metavar="PATTERN", help=about)
+    setattr(action, "completer", kernel_names)  # noqa: B010 (argcomplete's attribute)
+    parser.epilog = PATTERNS if about == OVER_CASES else None

@@ -10,11 +10,13 @@ import pytest
 from conformance.cli.main import main
 from conformance.port.config import OPTIONS_FILE
 from conformance.record import KernelResult, Record, read_record
-from conformance.report import render_html, render_markdown, render_terminal
 from conformance.report.causes import Finding, find_causes
 from conformance.report.causes.cause import Cause
 from conformance.report.causes.table import CAUSES
+from conformance.report.html import render_html
+from conformance.report.markdown import render_markdown
 from conformance.report.tally import results
+from conformance.report.terminal import render_terminal
 from conformance.spec.load import load_specs
 from tests.isa_runtime.planted import CAUSES as MACHINE_CODE
 from tests.launchers.test_host_code import ADVISED as HOST_CODE

@@ -23,8 +23,10 @@ from conformance.record import (
     read_record,
     write_record,
 )
-from conformance.report import render_html, render_markdown, render_terminal
+from conformance.report.html import render_html
+from conformance.report.markdown import render_markdown
 from conformance.report.run_notes import remarks
+from conformance.report.terminal import render_terminal
 from conformance.spec.load import Specs, load_specs
 from conformance.toolchains.amd import Toolchain, find_toolchain, rocm_roots
 from conformance.toolchains.targets import AmdError, targets_of

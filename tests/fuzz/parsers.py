@@ -35,7 +35,10 @@ from conformance.record import Record, read_record, record_text, summarise
 from conformance.record.bench import bench_text, read_bench
 from conformance.replay.archive import write_archive
 from conformance.replay.traces import TraceError, Traces
-from conformance.report import render_html, render_markdown, render_summary, render_terminal
+from conformance.report.html import render_html
+from conformance.report.markdown import render_markdown
+from conformance.report.summary import render_summary
+from conformance.report.terminal import render_terminal
 from conformance.session.selection import select
 from conformance.settings import Settings
 from conformance.spec import SelectionError, SpecError

@@ -9,7 +9,7 @@ from hostile import hostile_record
 
 from conformance.outcome import Evidence, Failure, Observation
 from conformance.record import KernelResult, Record, every_kernel
-from conformance.report import render_html
+from conformance.report.html import render_html
 from conformance.spec.load import load_specs
 from tests.runs import run_info
 

@@ -8,8 +8,10 @@ import pytest
 
 from conformance.record import KernelResult, Record, RunInfo, every_kernel
 from conformance.record.merge import merge
-from conformance.report import render_html, render_markdown, render_terminal
+from conformance.report.html import render_html
+from conformance.report.markdown import render_markdown
 from conformance.report.runs import rerun
+from conformance.report.terminal import render_terminal
 from conformance.spec.load import Specs, load_specs
 
 CLANG = "ROCm's clang 19.0"

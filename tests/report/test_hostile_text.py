@@ -16,10 +16,13 @@ from markdown_it.token import Token
 from conformance.engine.timing.bench_run import Loss
 from conformance.record import Record, read_record, write_record
 from conformance.record.bench import BenchRecord, BenchRun, WorkloadResult
-from conformance.report import render_html, render_junit, render_markdown, render_summary, render_terminal
 from conformance.report.bench import bench_markdown, render_bench
-from conformance.report.ci import render_annotations
+from conformance.report.ci import render_annotations, render_junit
+from conformance.report.html import render_html
 from conformance.report.kernels import explain
+from conformance.report.markdown import render_markdown
+from conformance.report.summary import render_summary
+from conformance.report.terminal import render_terminal
 from conformance.spec.load import load_specs
 from conformance.text import Screen, link, plain, visible
 

@@ -11,15 +11,12 @@ import pytest
 
 from conformance.outcome import Evidence, Failure, Observation, Robustness
 from conformance.record import KernelResult, Record, every_kernel
-from conformance.report import (
-    render_html,
-    render_junit,
-    render_markdown,
-    render_summary,
-    render_terminal,
-)
-from conformance.report.ci import render_annotations, render_badge
+from conformance.report.ci import render_annotations, render_badge, render_junit
+from conformance.report.html import render_html
 from conformance.report.html.grid import place
+from conformance.report.markdown import render_markdown
+from conformance.report.summary import render_summary
+from conformance.report.terminal import render_terminal
 from conformance.spec.load import load_specs
 from tests.runs import run_info
 

@@ -18,15 +18,13 @@ from conformance.cases import cases_for
 from conformance.cases.never_launched import never_launched
 from conformance.outcome import STATUSES, Evidence, Failure, Observation, Status
 from conformance.record import KernelResult, Record, RunInfo, every_kernel
-from conformance.report import (
-    render_html,
-    render_junit,
-    render_markdown,
-    render_summary,
-    render_terminal,
-)
+from conformance.report.ci import render_junit
+from conformance.report.html import render_html
 from conformance.report.html.data import Matrices
+from conformance.report.markdown import render_markdown
+from conformance.report.summary import render_summary
 from conformance.report.tally import Tally, worst
+from conformance.report.terminal import render_terminal
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.text import code, fence, plain, visible
 from tests import runs

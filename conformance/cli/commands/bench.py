@@ -1,4 +1,4 @@
-"""``candle-parity bench``."""
+"""``candle-parity bench``: how fast kernels are, alone or against another tree's."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import argparse
 import os
 import sys
 from datetime import UTC
+from pathlib import Path
 
 from conformance.cli.progress import progress
+from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.engine.messages import Setup
 from conformance.engine.modes import TimeTrees
 from conformance.engine.timing.bench_run import BenchResult, bench
 from conformance.engine.timing.measure import Counted, Measurement
 from conformance.engine.timing.workload import SIZES
 from conformance.errors import UsageError
+from conformance.files import kernels_path
+from conformance.option import json_file
 from conformance.port.config import config_beside
 from conformance.port.digest import tree_digest
 from conformance.record.assemble import shown
@@ -30,6 +34,19 @@ from conformance.writing import write_text
 
 _MEASURING = {"patterns": "PATTERN", "against": "--against", "size": "--size", "json": "--json"}
 """What says what to measure besides the options of every command that launches, by its name in the arguments."""
+
+
+def options(parser: CommandParser) -> None:
+    take_patterns(parser, OVER_CASES)
+    against = "time this tree's kernels in turn with the first's"
+    parser.add_argument("--against", type=kernels_path, metavar="PATH", help=against)
+    parser.add_argument("--size", choices=("large", "small"), help="default: both; on the cpu runtime small")
+    parser.add_argument("--json", type=json_file, metavar="F", help="write the record")
+    parser.add_argument("--md", type=Path, metavar="F", help="write the means by family as Markdown")
+    parser.add_argument("--every", action="store_true", help="print every workload, not families")
+    parser.add_argument(
+        "--from", dest="rendered", type=Path, metavar="RECORD", help="measure nothing: show what --json wrote"
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``candle-parity board``."""
+"""``candle-parity board``: the records of several ports as one page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from conformance.cli.usage import CommandParser
 from conformance.errors import UsageError
 from conformance.record import Record, check_specs, kept_apart, merge, read_record, write_text
 from conformance.record.merge import gaps
@@ -14,6 +15,10 @@ from conformance.report.board import board_of, render_board, render_board_markdo
 from conformance.session.gate import BAD_INPUT, MET
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line
+
+
+def options(parser: CommandParser) -> None:
+    parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or ports wrote")
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``candle-parity build``."""
+"""``candle-parity build``: compile the kernels for AMD targets; needs no GPU and runs nothing."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from tabulate import tabulate
 
 from conformance.cli.compile import Job, compile_tree, first_error, missing_header
 from conformance.cli.progress import progress
+from conformance.cli.usage import CommandParser
+from conformance.option import json_file, workers
 from conformance.port.amd_cache import Compiled
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
@@ -28,6 +30,15 @@ from conformance.text import one_line, quoted, visible
 from conformance.toolchains.amd import CompileFailure, Toolchain, find_toolchain
 from conformance.toolchains.targets import Target, targets_of
 from conformance.writing import refuse_links, write_inside
+
+DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
+
+
+def options(parser: CommandParser) -> None:
+    parser.add_argument("--arch", default=DEFAULT_TARGETS, metavar="LIST", help=f"default: {DEFAULT_TARGETS}")
+    parser.add_argument("-j", "--jobs", type=workers, metavar="N", help="compilers at a time (default: 2)")
+    parser.add_argument("--out", type=Path, default=Path("build"), metavar="DIR", help="for DIR/ARCH/MODULE.hsaco")
+    parser.add_argument("--json", type=json_file, metavar="F", help="write a record that `report` joins to a run's")
 
 
 def command(arguments: argparse.Namespace) -> int:

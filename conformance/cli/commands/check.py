@@ -1,4 +1,4 @@
-"""``candle-parity check``."""
+"""``candle-parity check``: what sources and code objects define, against the specs; runs nothing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from conformance.cli.compile import compile_tree, first_error, missing_header
+from conformance.cli.usage import OVER_KERNELS, CommandParser, take_patterns
 from conformance.engine.modes import Tree
 from conformance.files import shipped_name
+from conformance.option import json_file, workers
 from conformance.port.check.findings import OF_THE_WHOLE, Finding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
 from conformance.port.check.report import CheckReport, report_json, report_text
@@ -30,6 +32,16 @@ from conformance.toolchains.targets import AmdError, Target, targets_of
 
 _LINES = "-gline-tables-only"
 """Adds the source lines of instructions to a code object, and changes none of these."""
+
+
+def options(parser: CommandParser) -> None:
+    take_patterns(parser, OVER_KERNELS)
+    parser.add_argument("-j", "--jobs", type=workers, metavar="N", help="compilers at a time (default: 2)")
+    parser.add_argument(
+        "--partial", action="store_true", help="kernels that are not there, or not Candle's, are no finding"
+    )
+    parser.add_argument("--arch", metavar="LIST", help="compile the sources for these AMD targets and check that too")
+    parser.add_argument("--json", type=json_file, metavar="F", help="write every definition and finding")
 
 
 def command(arguments: argparse.Namespace) -> int:

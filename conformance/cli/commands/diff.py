@@ -1,16 +1,25 @@
-"""``candle-parity diff``."""
+"""``candle-parity diff``: what became better and worse between two records."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
+from conformance.cli.usage import CommandParser
 from conformance.errors import UsageError
+from conformance.option import json_file
 from conformance.record import Record, read_record, write_text
 from conformance.record.compare import compare
 from conformance.record.model import BUILD
 from conformance.report.comparison import comparison_json, render_comparison
 from conformance.session.gate import MET, NOT_MET
+
+
+def options(parser: CommandParser) -> None:
+    parser.add_argument("old", type=Path, metavar="OLD", help="a record that run or replay wrote")
+    parser.add_argument("new", type=Path, metavar="NEW", help="a later one, another port's, or another device's")
+    parser.add_argument("--json", type=json_file, metavar="F", help="write the comparison as JSON")
+    parser.add_argument("--fail-on-worse", action="store_true", help="exit 1 when a kernel or case became worse")
 
 
 def command(arguments: argparse.Namespace) -> int:

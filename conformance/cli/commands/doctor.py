@@ -1,4 +1,4 @@
-"""``candle-parity doctor``: what the machine has for running kernels, row by row, and whether it can.
+"""``candle-parity doctor``: what this machine has for running kernels, and whether it can.
 
 Nothing is judged but the machine: it compiles, launches and reads back a small kernel, and lets another one fault, on
 the same path as a run.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from conformance.cases import cases_for
 from conformance.cli.machine import Row, machine_rows
+from conformance.cli.usage import CommandParser
 from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.pool import EngineError
@@ -33,6 +34,10 @@ KERNEL = "fill_u32"
 _CASES = 4
 _MARKS = {"ok": "ok", "todo": "!!", "none": "--"}
 _WIDTH, _HEAD = 118, 20
+
+
+def options(parser: CommandParser) -> None:
+    parser.add_argument("--wave", type=int, choices=(32, 64), help=argparse.SUPPRESS)
 
 
 def command(arguments: argparse.Namespace) -> int:

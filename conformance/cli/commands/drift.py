@@ -1,4 +1,4 @@
-"""``candle-parity drift``."""
+"""``candle-parity drift``: a Candle checkout's kernels against the specs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from conformance.cli.usage import CommandParser
+from conformance.option import json_file, workers
 from conformance.session.selection import specs_to_edit
 from conformance.spec.load import Specs, load_specs
 from conformance.text import visible
@@ -16,6 +18,15 @@ from conformance.upstream.compare import Drift, compare, place
 from conformance.upstream.edit import leaves_its_file, updated_specs
 from conformance.upstream.stubs import file_head, stubs
 from conformance.writing import write_text
+
+
+def options(parser: CommandParser) -> None:
+    parser.add_argument("--candle", type=Path, required=True, metavar="PATH", help="the root of a Candle checkout")
+    parser.add_argument(
+        "--write", action="store_true", help="update the lines in the specs, print YAML for new kernels"
+    )
+    parser.add_argument("--json", type=json_file, metavar="F", help="write the differences as JSON")
+    parser.add_argument("-j", "--jobs", type=workers, metavar="N", help="preprocessors at a time (default: 2)")
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -1,10 +1,11 @@
-"""``candle-parity export``: cases as .safetensors files, what goes into a launch and what has to come out."""
+"""``candle-parity export``: cases with expected outputs as .safetensors files, for tests in any language."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Null, Scalar, Stream
 from conformance.cli.progress import progress
+from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.dtypes import dtype
 from conformance.errors import UsageError
 from conformance.session.selection import check_cases, select
@@ -26,6 +28,15 @@ from reference.expected import Expected
 
 FORMAT = "candle-parity goldens 2"
 """The value of ``format`` in the metadata; docs/goldens.md describes it."""
+
+
+def options(parser: CommandParser) -> None:
+    parser.description = (
+        "Writes DIR/MODULE/KERNEL.safetensors with the inputs, parameters and expected outputs of each case "
+        "(docs/goldens.md); nothing is compiled or launched. Needs candle-parity[export]."
+    )
+    take_patterns(parser, OVER_CASES)
+    parser.add_argument("--safetensors", type=Path, required=True, metavar="DIR", help="the folder for the files")
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``candle-parity list``."""
+"""``candle-parity list``: every kernel of the specs, its parameters and case count."""
 
 from __future__ import annotations
 
@@ -12,13 +12,27 @@ from tabulate import tabulate
 
 from conformance.cases import case_count, cases_for
 from conformance.cli.ending import screen
+from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.errors import UsageError
-from conformance.option import STDOUT
+from conformance.option import STDOUT, json_file
 from conformance.session.selection import check_cases, counted, select
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.text import shortened
 from conformance.writing import write_text
+
+
+def options(parser: CommandParser) -> None:
+    take_patterns(parser, OVER_CASES)
+    parser.add_argument("--cases", action="store_true", help="print the case ids of each kernel")
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        type=json_file,
+        const=STDOUT,
+        metavar="F",
+        help="write kernels, parameters and cases as JSON (without F, or with -: print it)",
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,7 @@
-"""``candle-parity ports``: judges the ports of a list, each at its commit, and names them in their records."""
+"""``candle-parity ports``: judge the ports of a list (docs/board.md), given their checkouts.
+
+Each is judged at the commit that the list gives, and its record names it.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cache import locked
+from conformance.cli.usage import CommandParser
 from conformance.errors import UsageError
 from conformance.files import own_module
 from conformance.port.config import config_beside
@@ -48,6 +52,14 @@ class _Listed:
     kernels: str
     runs: tuple[str, ...]
     declares: Mapping[str, Any]
+
+
+def options(parser: CommandParser) -> None:
+    parser.add_argument("list", type=Path, metavar="LIST", help="ports.toml")
+    parser.add_argument("--checkouts", type=Path, required=True, metavar="DIR", help="the folder with their checkouts")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder for the records")
+    parser.add_argument("--fetch", action="store_true", help="first fetch the ports that are not among the checkouts")
+    parser.add_argument("--only", action="append", metavar="NAME", help="this port; may be given several times")
 
 
 def command(arguments: argparse.Namespace) -> int:

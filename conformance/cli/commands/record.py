@@ -1,4 +1,4 @@
-"""``candle-parity record``: what the kernels answer, as traces that ``replay`` reads."""
+"""``candle-parity record``: what kernels answer, as traces for replay."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cli.progress import display
+from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.engine.compiler import NOT_HERE
 from conformance.engine.modes import RecordAnswers
 from conformance.engine.run import Result, run
@@ -39,6 +40,11 @@ _PROVENANCE = {
 
 _PACKERS = 4
 """Modules compressed at a time: more would hold most of the recording in memory at once."""
+
+
+def options(parser: CommandParser) -> None:
+    parser.add_argument("out", type=Path, metavar="OUT", help="a new or empty folder for the traces")
+    take_patterns(parser, OVER_CASES)
 
 
 def command(arguments: argparse.Namespace) -> int:

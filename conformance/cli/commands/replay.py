@@ -1,4 +1,4 @@
-"""``candle-parity replay``."""
+"""``candle-parity replay``: recorded launches against kernels or reference."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from conformance.cli.judge import judged
+from conformance.cli.usage import OVER_KERNELS, CommandParser, take_patterns
 from conformance.engine.modes import JudgeRecorded, JudgeReference
 from conformance.errors import UsageError
 from conformance.files import SHIPPED_TRACES, traces_folder
@@ -18,6 +19,17 @@ from conformance.session.setup import config_from, print_notes, setup_from, setu
 from conformance.settings import Gate, Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, did_you_mean, load_specs
+
+
+def options(parser: CommandParser) -> None:
+    parser.add_argument(
+        "traces",
+        nargs="?",
+        metavar="TRACE_DIR",
+        help="a folder of MODULE.traces.xz files (default: the shipped traces)",
+    )
+    take_patterns(parser, OVER_KERNELS)
+    parser.add_argument("--subject", choices=("kernels", "reference"), default="kernels", help="what is judged")
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``candle-parity report``."""
+"""``candle-parity report``: render records."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from conformance.cli.ending import screen
 from conformance.cli.judge import write_reports
+from conformance.cli.usage import CommandParser
 from conformance.errors import UsageError
 from conformance.port.config import read_config
 from conformance.reading import read_json, shortened
@@ -26,8 +27,8 @@ from conformance.record import (
 )
 from conformance.record.merge import contradictions, gaps
 from conformance.record.model import BUILD
-from conformance.report import render_terminal
 from conformance.report.ci import NOT_ASKED, render_annotations, render_badge
+from conformance.report.terminal import render_terminal
 from conformance.session.gate import BAD_INPUT, MET, Gating, asked_of, conclude, gating_from
 from conformance.settings import Gate
 from conformance.spec.load import Specs, load_specs
@@ -53,6 +54,16 @@ class _Wiring(BaseModel):
 
     kernels: list[_Row]
     launchers: list[_Row] = []
+
+
+def options(parser: CommandParser) -> None:
+    parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
+    parser.add_argument("--annotations", action="store_true", help="print failures as GitHub shows them at the lines")
+    parser.add_argument("--badge", type=Path, metavar="F", help="write the coverage as a badge (SVG)")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the file whose [gate] is asked")
+    parser.add_argument("--run-id", metavar="ID", help="refuse records of other runs (CANDLE_PARITY_RUN_ID of theirs)")
+    parser.add_argument("--source-url", type=_address, metavar="URL", help="HTML: where the port's sources can be read")
+    parser.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -156,3 +167,9 @@ def _with_wiring(record: Record, places: _Places, called: _Places) -> Record:
     rows = [row.model_copy(update={"wired_at": places.get(row.name)}) for row in record.kernels]
     launchers = [row.model_copy(update={"wired_at": called.get(row.name, row.wired_at)}) for row in record.launchers]
     return Record.of(record.run, rows, launchers, record.libraries)
+
+
+def _address(text: str) -> str:
+    if not text.startswith(("https://", "http://")):
+        raise argparse.ArgumentTypeError(f"{text} is not an address (https://...)")
+    return text

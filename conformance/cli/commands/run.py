@@ -1,16 +1,22 @@
-"""``candle-parity run``."""
+"""``candle-parity run``: compile the kernels, judge them, report."""
 
 from __future__ import annotations
 
 import argparse
 
 from conformance.cli.judge import judged
+from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.engine.modes import JudgeGenerated
 from conformance.session.gate import gating_from
 from conformance.session.selection import check_cases, select, without_undefined
 from conformance.session.setup import config_from, print_notes, setup_from, tree_from
 from conformance.settings import Gate, Settings
 from conformance.spec.load import load_specs
+
+
+def options(parser: CommandParser) -> None:
+    take_patterns(parser, OVER_CASES)
+    parser.add_argument("--watched", action="store_true", help=argparse.SUPPRESS)  # a run that --watch has started
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -1,15 +1,18 @@
-"""``candle-parity wiring``."""
+"""``candle-parity wiring``: the kernels that Candle's Rust side asks for, against the specs."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
 from candle_wiring.judge import Ask, Wiring, wire
 from candle_wiring.libraries import library_calls
 from candle_wiring.report import as_json, as_text, summary
 from candle_wiring.sources import launcher_calls
+from conformance.cli.usage import CommandParser
 from conformance.engine.modes import Tree
+from conformance.option import json_file
 from conformance.port.check.objects import object_under_candles_names, read_objects
 from conformance.port.check.source import read_tree, under_candles_names
 from conformance.port.config import config_file_in, read_config
@@ -19,6 +22,13 @@ from conformance.settings import Settings
 from conformance.spec.load import load_specs
 from conformance.text import visible
 from conformance.writing import write_text
+
+
+def options(parser: CommandParser) -> None:
+    parser.add_argument("--candle", type=Path, required=True, metavar="PATH", help="the root of a Candle checkout")
+    parser.add_argument("--backend", default="cuda_backend", metavar="B", help="a folder of candle-core/src, or a path")
+    parser.add_argument("--load", action="append", metavar="FN", help="one more function that loads a kernel by name")
+    parser.add_argument("--json", type=json_file, metavar="F", help="write the wiring as JSON")
 
 
 def command(arguments: argparse.Namespace) -> int:
