@@ -7,7 +7,7 @@ The text below a field is its description in docs/record.md and in docs/record.s
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 from pydantic.dataclasses import dataclass
@@ -230,6 +230,12 @@ class Outcome(KernelResult):
     """A fault took the device's context with it, so that the executor must be replaced."""
     warnings: Texts = ()
     """What went wrong without costing the verdict."""
+    ends_member: ClassVar[bool] = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it says nothing of the kernel."""
+        return self.status == "not_run"
 
     @classmethod
     def infrastructure(cls, name: str, why: str) -> Outcome:

@@ -1,23 +1,33 @@
-"""What goes to a judge or a timer and what comes back, as plain data; and how such a process takes requests."""
+"""What goes to a process of a run and what comes back, as plain data; and how such a process takes requests.
+
+Every message is a dataclass or a model of pydantic, one of ``KINDS``, and travels as a map that names its kind.
+A member of the pool (``conformance.engine.pool``) gets its ``Setup`` with the run's mode, answers ``Ready``, nothing or
+``Refused``, and then answers requests, one at a time:
+
+    Compile   -> Compiled    one source
+    RunCases  -> Outcome     one kernel
+
+``bench`` adds a request of its own (``conformance.engine.timing.requests``) by ``add_kinds``.
+"""
 
 from __future__ import annotations
 
 import faulthandler
 import gc
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pydantic import TypeAdapter
 
 from conformance.cases.case import Case
 from conformance.engine.ipc import Channel, Closed, Progress
 from conformance.engine.modes import MODES, Mode
-from conformance.engine.timing.measure import Counted, Measurement
 from conformance.outcome import Outcome
 from conformance.port.sources import SourceError
 from conformance.processes import Supervisor, die_with_parent
@@ -56,8 +66,37 @@ class Setup(Settings):
         return replace(self, device=self.choice.devices[number % len(self.choice.devices)])
 
 
+class Answer(Protocol):
+    """What a member answers to a request."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it says nothing of what was asked about, for a reason that is not the port's doing."""
+        ...
+
+    @property
+    def ends_member(self) -> bool:
+        """Whether the member cannot answer more: a fault took the context of its device with it."""
+        ...
+
+
+class Request(ABC):
+    """What a member is asked for."""
+
+    tries: ClassVar[int] = 2
+    """How many members it may cost before it stays without an answer."""
+
+    @abstractmethod
+    def unanswered(self, why: str) -> Answer:
+        """The answer where nothing was found out, for a reason that is not the port's doing."""
+
+    @abstractmethod
+    def lost(self, doing: str, why: str) -> str:
+        """Why there is no answer: its last member ended as ``why`` says while it was ``doing`` something."""
+
+
 @dataclass(frozen=True)
-class Compile:
+class Compile(Request):
     """Compile one source of one of the mode's trees, by its label, and load it; answered by ``Compiled``.
 
     With ``launchers`` it is compiled as a library, with its host functions, and not loaded. Of a source that is
@@ -69,6 +108,12 @@ class Compile:
     launchers: bool = False
     first: int = 0
     step: int = 1
+
+    def unanswered(self, why: str) -> Compiled:
+        return Compiled(self.source, None, self.tree, why, launchers=self.launchers)
+
+    def lost(self, doing: str, why: str) -> str:
+        return f"the process that compiled it died twice ({why})"
 
 
 @dataclass(frozen=True)
@@ -86,10 +131,15 @@ class Compiled:
     warnings: tuple[str, ...] = ()
     launchers: bool = False
     kernels: tuple[str, ...] = ()
+    ends_member: ClassVar[bool] = False
+
+    @property
+    def is_open(self) -> bool:
+        return self.infrastructure is not None
 
 
 @dataclass(frozen=True)
-class RunCases:
+class RunCases(Request):
     """Run one kernel over ``cases`` (ids; ``None`` for all that there are) as the mode says; answered by ``Outcome``.
 
     ``broken`` holds the sources that do not compile or load, by label, with the first error, ``unavailable`` those
@@ -105,44 +155,11 @@ class RunCases:
         """The cases that were asked for; raises ``ValueError`` for an id that is none."""
         return None if self.cases is None else tuple(map(Case.parse, self.cases))
 
+    def unanswered(self, why: str) -> Outcome:
+        return Outcome.infrastructure(self.kernel.name, why)
 
-@dataclass(frozen=True)
-class Time:
-    """Time one case of a kernel for every tree; answered by ``Timed``.
-
-    ``size`` is what its spec calls the case's size; ``broken`` holds, per tree and by label, the sources that did not
-    compile, with the first error.
-    """
-
-    kernel: Kernel
-    size: str
-    case: Case
-    broken: tuple[dict[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Timed:
-    """What was measured or counted of a case, or why nothing was."""
-
-    kernel: str
-    case: str
-    found: Measurement | Counted | None = None
-    error: str | None = None
-    poisoned: bool = False
-    """A fault took the device's context with it: the process must be replaced."""
-
-
-Request = Compile | RunCases | Time
-Answer = Compiled | Outcome | Timed
-
-
-def no_answer(request: Request, why: str) -> Answer:
-    """The answer to ``request`` where nothing was found out, for a reason that is not the port's doing."""
-    if isinstance(request, Compile):
-        return Compiled(request.source, None, request.tree, why, launchers=request.launchers)
-    if isinstance(request, Time):
-        return Timed(request.kernel.name, request.case.id, error=why)
-    return Outcome.infrastructure(request.kernel.name, why)
+    def lost(self, doing: str, why: str) -> str:
+        return f"the process that judged it died twice ({why})"
 
 
 @dataclass(frozen=True)
@@ -179,9 +196,16 @@ class Refused:
     why: str
 
 
-_MESSAGES: tuple[type[Any], ...] = (Setup, Compile, Compiled, RunCases, Time, Timed, Outcome, Ready, Refused)
+KINDS: dict[str, type[Any]] = {}
+"""The messages, by the name of their class."""
 
-KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*MODES, *_MESSAGES)}
+
+def add_kinds(*kinds: type[Any]) -> None:
+    """Let messages of these ``kinds`` travel, in this process: both sides do that by importing the module."""
+    KINDS.update({kind.__name__: kind for kind in kinds})
+
+
+add_kinds(*MODES, Setup, Compile, Compiled, RunCases, Outcome, Ready, Refused)
 
 
 @cache
@@ -257,4 +281,4 @@ def _answer(member: Member, request: Request) -> Answer | Refused:
         return Refused(str(error))
     except Exception as error:  # a defect of the harness must cost one kernel or case, not the record
         where = traceback.extract_tb(error.__traceback__)[-1]
-        return no_answer(request, f"the harness failed: {error!r} at {Path(where.filename).name}:{where.lineno}")
+        return request.unanswered(f"the harness failed: {error!r} at {Path(where.filename).name}:{where.lineno}")

@@ -1,4 +1,4 @@
-"""What a run does with kernels: judge them over generated or recorded cases, judge the reference, record, or time.
+"""What a run does with kernels: judge them over generated or recorded cases, judge the reference, or record.
 
 A mode goes to every process of a run as plain data. Those whose kernels are launched case by case say where the cases
 come from and what happens with the answers: judged, or kept (``RecordingHandler``). The loop over them is in
@@ -98,6 +98,12 @@ class Mode(ABC):
     """What is done with the kernels of a run."""
 
     subject: ClassVar[Subject] = "kernels"
+
+    process: ClassVar[str] = "conformance.engine.judge_process"
+    """The module that a member of the run's pool is started as."""
+
+    runs_kernels: ClassVar[bool] = False
+    """Whether kernels run in the members themselves, and not in executors."""
 
     @property
     @abstractmethod
@@ -204,15 +210,4 @@ class JudgeReference(RecordedMode):
         return ()
 
 
-@dataclass(frozen=True)
-class TimeTrees(Mode):
-    """Time the kernels of one tree, or of two in turn: ``bench``. A timer does it, case by case on request."""
-
-    timed: tuple[Tree, ...]
-
-    @property
-    def trees(self) -> tuple[Tree, ...]:
-        return self.timed
-
-
-MODES: tuple[type[Mode], ...] = (JudgeGenerated, JudgeRecorded, RecordAnswers, JudgeReference, TimeTrees)
+MODES: tuple[type[Mode], ...] = (JudgeGenerated, JudgeRecorded, RecordAnswers, JudgeReference)

@@ -1,4 +1,5 @@
-"""Judges and their executors: a request each at a time, and a new process for one that died."""
+"""Members, which are judges or what a mode has in their place, and their executors: a request each at a time, and a new
+process for one that died."""
 
 from __future__ import annotations
 
@@ -15,29 +16,20 @@ from conformance.engine.ipc import Closed, Garbled, Late, Process, Progress, han
 from conformance.engine.messages import (
     NO_DEVICE,
     Answer,
-    Compile,
-    Compiled,
     Ready,
     Refused,
     Request,
     Setup,
-    Time,
-    Timed,
     from_map,
-    no_answer,
     to_map,
 )
-from conformance.engine.modes import Mode, PortMode, TimeTrees
+from conformance.engine.modes import Mode, PortMode
 from conformance.environment import handed
 from conformance.errors import UserError
-from conformance.outcome import Outcome
 from conformance.port.compiling.target import Limits
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.processes.child import fault_line, telling_line
 from conformance.runtimes import runtime_kind
-
-JUDGE = "conformance.engine.judge_process"
-TIMER = "conformance.engine.timing.timer"
 
 SECONDS_TO_START = 120.0
 
@@ -64,7 +56,7 @@ class _Asked:
 
 
 class _Member:
-    """One judge or timer, what it is busy with, and the executor that it uses."""
+    """One process of the mode, what it is busy with, and the executor that it uses."""
 
     def __init__(self, supervisor: Supervisor, setup: Setup, mode: Mode, number: int) -> None:
         self.number = number
@@ -74,8 +66,8 @@ class _Member:
         self.since = time.monotonic()
         self.executor: ExecutorState | None = None
         self._count = 0
-        module = TIMER if isinstance(mode, TimeTrees) else JUDGE
-        self._process = Process(supervisor, module, [self.progress.fd], _environment(module, setup), module == JUDGE)
+        environment = _environment(mode, setup)
+        self._process = Process(supervisor, mode.process, [self.progress.fd], environment, not mode.runs_kernels)
         self.channel = self._process.channel
         with suppress(Closed, Late):  # one that has ended already is found when it is greeted
             self.channel.send({**to_map(setup), "mode": to_map(mode)}, seconds=_SENDING)
@@ -118,14 +110,7 @@ class _Member:
         self.progress.close()
 
 
-def _has_no_verdict(answer: Answer) -> bool:
-    """Whether ``answer`` says nothing of what it was asked about, for lack of an executor."""
-    if isinstance(answer, Outcome):
-        return answer.status == "not_run"
-    return isinstance(answer, Compiled) and answer.infrastructure is not None
-
-
-def _environment(module: str, setup: Setup) -> dict[str, str]:
+def _environment(mode: Mode, setup: Setup) -> dict[str, str]:
     """One numpy thread per process, as the processes are the parallelism, and freed memory that stays the process's.
 
     By default glibc gives large arrays back to the system, which costs a page fault per 4 KiB of the next one: more
@@ -133,8 +118,8 @@ def _environment(module: str, setup: Setup) -> dict[str, str]:
     and gets what such a process may see of the environment; a judge gets all of it.
     """
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-    memory = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40 if module == TIMER else 8 << 20)}
-    seen = handed(runtime_kind(setup.runtime).environment, os.environ) if module == TIMER else os.environ
+    memory = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40 if mode.runs_kernels else 8 << 20)}
+    seen = handed(runtime_kind(setup.runtime).environment, os.environ) if mode.runs_kernels else os.environ
     return {**threads, **memory, **seen}
 
 
@@ -251,10 +236,10 @@ class Pool:
         if isinstance(answer, Refused):
             raise EngineError(answer.why)
         assert asked is not None
-        if self._leaves_to_others(member) and _has_no_verdict(answer):
+        if self._leaves_to_others(member) and answer.is_open:
             waiting.appendleft(asked)
             return
-        if isinstance(answer, Timed) and answer.poisoned:
+        if answer.ends_member:
             self._replace(member)
         yield answer
 
@@ -267,20 +252,16 @@ class Pool:
         return host is not None and bool(host.hung)
 
     def _lost(self, member: _Member, waiting: deque[_Asked], why: str) -> Iterator[Answer]:
-        """Replace a dead or hung member; its request is asked once more, then it has no verdict."""
+        """Replace a dead or hung member; its request is asked again as often as it may be, then it has no answer."""
         asked = member.asked
         doing = member.progress.read()[1]
         self._replace(member)
         assert asked is not None
         asked.deaths += 1
-        request = asked.request
-        if isinstance(request, Time):
-            yield no_answer(request, f"{doing}: {why}" if doing != request.case.id else why)
-        elif asked.deaths == 1:
+        if asked.deaths < asked.request.tries:
             waiting.appendleft(asked)
         else:
-            work = "compiled" if isinstance(request, Compile) else "judged"
-            yield no_answer(request, f"the process that {work} it died twice ({why})")
+            yield asked.request.unanswered(asked.request.lost(doing, why))
 
     def _replace(self, member: _Member) -> None:
         """A new process in place of ``member``; what it asked of an executor is stopped with it."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from conformance.engine.journal import Journal
-from conformance.engine.messages import Answer, Compile, Compiled, Ready, Request, RunCases, Setup, Timed
+from conformance.engine.messages import Answer, Compile, Compiled, Ready, Request, RunCases, Setup
 from conformance.engine.modes import CaseMode, Mode, Tree
 from conformance.engine.pool import Pool
 from conformance.notices import take_warnings
@@ -241,7 +241,7 @@ def _judged(
                 of_it = alone and kernel.module == stem and not kernel.is_launcher and port in answer.kernels
                 if of_it or not left[kernel.is_launcher]:
                     queue.append(requests.pop(name))
-        assert not isinstance(answer, Timed)
+        assert isinstance(answer, Outcome | Compiled)
         yield answer
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from made import SPECS, timing
 
-from conformance.engine.messages import Compile, Ready, Setup, Time, Timed
-from conformance.engine.modes import Mode, TimeTrees, Tree
+from conformance.engine.messages import Compile, Ready, Setup
+from conformance.engine.modes import Mode, Tree
 from conformance.engine.pool import EngineError
 from conformance.engine.timing import bench_run
 from conformance.engine.timing.bench_run import BenchResult, bench
 from conformance.engine.timing.measure import Measurement
+from conformance.engine.timing.requests import Time, Timed, TimeTrees
 from conformance.files import kernels_folder
 
 CASES = tuple(f"uneg_f32(shape=[{n}])" for n in range(1, 5))

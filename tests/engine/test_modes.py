@@ -8,7 +8,7 @@ import msgpack
 import pytest
 
 from conformance.cases.case import Case
-from conformance.engine.messages import Time, from_map, to_map
+from conformance.engine.messages import from_map, to_map
 from conformance.engine.modes import (
     MODES,
     JudgeGenerated,
@@ -18,9 +18,9 @@ from conformance.engine.modes import (
     PortMode,
     RecordAnswers,
     RecordingHandler,
-    TimeTrees,
     Tree,
 )
+from conformance.engine.timing.requests import Time, TimeTrees
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.spec.load import load_specs
@@ -50,7 +50,7 @@ def test_a_mode_arrives_as_what_it_is(mode: Mode) -> None:
 
 
 def test_every_mode_is_tried_here() -> None:
-    assert tuple(map(type, EACH)) == MODES
+    assert tuple(map(type, EACH)) == (*MODES, TimeTrees)
 
 
 def test_a_case_to_time_arrives_as_data_though_its_id_was_made() -> None:

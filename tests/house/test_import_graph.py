@@ -140,3 +140,11 @@ WALLS = (
 @pytest.mark.parametrize(("importing", "imported", "why"), WALLS, ids=[f"{one}-{other}" for one, other, _ in WALLS])
 def test_a_wall_stands(importing: str, imported: str, why: str) -> None:
     assert imported not in graph()[importing], why
+
+
+@pytest.mark.slow("parses every file of the packages")
+def test_the_engine_knows_nothing_of_benchmarks() -> None:
+    files = file_graph()
+    timing = "conformance.engine.timing"
+    engine = [name for name in files if name.startswith("conformance.engine") and not name.startswith(timing)]
+    assert {name for name in engine for other in files[name] if other.startswith(timing)} == set()

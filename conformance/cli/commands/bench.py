@@ -11,9 +11,9 @@ from pathlib import Path
 from conformance.cli.progress import progress
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.engine.messages import Setup
-from conformance.engine.modes import TimeTrees
 from conformance.engine.timing.bench_run import BenchResult, bench
 from conformance.engine.timing.measure import Counted, Measurement
+from conformance.engine.timing.requests import TimeTrees
 from conformance.engine.timing.workload import SIZES
 from conformance.errors import UsageError
 from conformance.files import kernels_path

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from conformance.engine.messages import Compiled, Ready, Setup, Time, Timed
-from conformance.engine.modes import TimeTrees
+from conformance.engine.messages import Compiled, Ready, Setup
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Compilation, ProgressCallback, answers, no_progress, to_compile
 from conformance.engine.timing.measure import Counted, Measurement
+from conformance.engine.timing.requests import Time, Timed, TimeTrees
 from conformance.engine.timing.workload import workloads
 from conformance.outcome import Row
 from conformance.spec.kernel import Kernel

@@ -18,11 +18,11 @@ from conformance.engine.compiler import Compiler, compile_answer
 from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Library
 from conformance.engine.linked_launchers import Launchers
-from conformance.engine.messages import Compile, Compiled, Ready, Setup, Time, Timed, run_member
-from conformance.engine.modes import TimeTrees
+from conformance.engine.messages import Compile, Compiled, Ready, Setup, run_member
 from conformance.engine.remote_executor import Function as Numbered
 from conformance.engine.remote_executor import KernelRow
 from conformance.engine.timing.measure import Bench, count
+from conformance.engine.timing.requests import Time, Timed, TimeTrees
 from conformance.engine.timing.workload import large_launch
 from conformance.port.config import GeometryRow
 from conformance.port.declared.geometry import geometry_of, launched_as
@@ -125,7 +125,7 @@ class Timer:
                 return Timed(kernel.name, case, count(self._device, self._kind, *what, trees[0][1], own[0]))
             return Timed(kernel.name, case, self._bench.measure(*what, launch, trees, own))
         except HipError as error:
-            return Timed(kernel.name, case, error=str(error), poisoned=self._poisoned(error))
+            return Timed(kernel.name, case, error=str(error), ends_member=self._poisoned(error))
         except MemoryError as error:
             return Timed(kernel.name, case, error=f"the host has too little memory for its operands: {error}")
         except (Misuse, ValueError) as error:
