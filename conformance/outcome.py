@@ -7,18 +7,13 @@ The text below a field is its description in docs/record.md and in docs/record.s
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 from pydantic.dataclasses import dataclass
 
 from conformance.spec.kernel import Kernel
-
-Status = Literal[
-    "pass", "fail", "signature", "missing", "compile_error", "crash", "timeout", "known_failure", "not_run"
-]
-STATUSES: tuple[Status, ...] = get_args(Status)
-"""In the order of the design; docs/judging.md says what each means."""
+from conformance.status import Status
 
 INFRASTRUCTURE = "infrastructure: "
 """Begins the message of a selected kernel that is ``not_run`` because something failed that is not its doing."""

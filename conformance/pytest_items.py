@@ -42,7 +42,6 @@ from conformance.report.terminal import render_terminal
 from conformance.runtimes import runtime_kind
 from conformance.session.gate import (
     BAD_INPUT,
-    FAILURES,
     MET,
     NOT_MET,
     Decision,
@@ -60,6 +59,7 @@ from conformance.settings import NO_GATE, OPTIONS, PREFIX, Gate, Settings
 from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+from conformance.status import EXPLAINED
 from conformance.text import one_line
 
 _XFAIL = "wasxfail"
@@ -486,7 +486,7 @@ class Parity:
         terminalreporter.section("parity")
         terminalreporter.write_line(render_terminal(record, self.specs))
         lines = [*map(one_line, (*decision.lines, *decision.why)), *filter(None, [self.crowded()])]
-        failed = sum(outcome.status in {*FAILURES} - {"missing"} for outcome in self.outcomes.values())
+        failed = sum(outcome.status in EXPLAINED for outcome in self.outcomes.values())
         if failed and decision.code == MET and self._ended and not self.other_failures:
             lines.append(f"the gate is met with {failed} that fail (xfailed); with --parity-strict a failure is 1")
         for line in lines:

@@ -30,18 +30,17 @@ from conformance.report.formats import FORMATS
 from conformance.report.kernels import explain, in_short
 from conformance.report.terminal import render_terminal, verdict_line
 from conformance.runtimes.hip.errors import first_error
-from conformance.session.gate import FAILURES, Gating, asked_of, conclude
+from conformance.session.gate import Gating, asked_of, conclude
 from conformance.session.setup import jobs_for, print_tree
 from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs
+from conformance.status import EXPLAINED
 from conformance.text import one_line, quoted, shortened
 from conformance.writing import FileError, write_text
 
 _EXPLAINED = 10
 _PRINTED = 20
 _LINE = 200
-_EXPLAINED_STATUSES = tuple(status for status in FAILURES if status != "missing")
-"""Failures of which there is more to say than the kernel's name."""
 
 
 def judged(
@@ -89,7 +88,7 @@ class _Failures:
             source = answer.source or ""
             if not self._said & {source, source.rpartition(":")[0]}:
                 self._once(answer.message or "", f"{answer.name} does not compile: {one_line(answer.message or '')}")
-        elif answer.status in _EXPLAINED_STATUSES and reason is None:
+        elif answer.status in EXPLAINED and reason is None:
             self._say("\n".join(in_short(answer)))
 
     def _once(self, what: str, line: str) -> None:
@@ -209,7 +208,7 @@ def _print_failures(record: Record, result: Result, specs: Specs, every: bool = 
     with ``every`` of each failing kernel."""
     every_row = (*record.kernels, *record.launchers, *record.libraries)
     judged = [row for row in every_row if row.name in result.outcomes and row.known_reason is None]
-    bad = {row.name: row for row in judged if row.status in _EXPLAINED_STATUSES}
+    bad = {row.name: row for row in judged if row.status in EXPLAINED}
     parts = ([row for row in bad.values() if specs.entry(row.name).entry == entry] for entry in get_args(Entry))
     firsts = [finding.shares[0].kernel.name for part in parts for finding in find_causes(part, specs)]
     others = [name for name, row in bad.items() if row.status != "compile_error"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conformance.engine.messages import Compile, Compiled, Ready, Setup
 from conformance.notices import take_warnings
-from conformance.outcome import INFRASTRUCTURE, Status
+from conformance.outcome import INFRASTRUCTURE
 from conformance.port.amd_cache import compile_for
 from conformance.port.code_objects import parse
 from conformance.port.compiling.cache import Made, Text, made, made_of
@@ -27,6 +27,7 @@ from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
 from conformance.runtimes.rocm.hiprtc import NEWER
 from conformance.settings import CompilerChoice
+from conformance.status import Status
 from conformance.toolchains.amd import CompileFailure
 from conformance.toolchains.headers import lacks_function
 from conformance.toolchains.libraries import amd_library_compiler

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from conformance.engine.compiler import Compiler
 from conformance.engine.modes import Tree
 from conformance.engine.remote_executor import Function, KernelRow, Lost
-from conformance.outcome import INFRASTRUCTURE, Status
+from conformance.outcome import INFRASTRUCTURE
 from conformance.port.bundles import CompressedBundle
 from conformance.port.code_objects import code_for, read_code_objects
 from conformance.port.compiling.diagnostics import COMPILER_LOST
@@ -30,6 +30,7 @@ from conformance.runtimes.cpu.table import host_kernels
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
 from conformance.runtimes.rocm.hiprtc import NEWER
 from conformance.spec.kernel import Kernel
+from conformance.status import Status
 from conformance.toolchains.headers import lacks_function
 from conformance.toolchains.targets import AmdError, OtherDevice
 

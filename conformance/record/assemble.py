@@ -14,7 +14,7 @@ from conformance.engine.modes import Tree
 from conformance.engine.run import Result
 from conformance.environment import RUN_ID, value_of
 from conformance.files import KERNELS, kernels_folder, shipped_name
-from conformance.outcome import INFRASTRUCTURE, KernelResult, Resources, Status
+from conformance.outcome import INFRASTRUCTURE, KernelResult, Resources
 from conformance.port.check.source import read_tree
 from conformance.port.digest import tree_digest
 from conformance.port.options import NO_OPTIONS, BuildOptions
@@ -24,12 +24,13 @@ from conformance.record.model import BUILD, INTERRUPTED, Build, Record, RunInfo,
 from conformance.runtimes import known_kind
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
+from conformance.status import FAILED_LAUNCHES, Status
 
 if TYPE_CHECKING:  # they read ELF files
     from conformance.port.check.objects import ObjectFile
     from conformance.port.code_objects import KernelObject
 
-_JUDGED: tuple[Status, ...] = ("fail", "crash", "timeout", "signature")
+_JUDGED: tuple[Status, ...] = (*FAILED_LAUNCHES, "signature")
 _LINE = re.compile(r":\d+$")
 _STARTED = "%Y-%m-%dT%H:%M:%SZ"
 

@@ -6,19 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from conformance.outcome import KernelResult, Status
+from conformance.outcome import KernelResult
 from conformance.record.model import Record, RunInfo
+from conformance.status import ROWS, Status
 
-RANK: Mapping[Status, int] = {
-    "pass": 0,
-    "known_failure": 1,
-    "fail": 2,
-    "crash": 3,
-    "timeout": 3,
-    "signature": 4,
-    "compile_error": 5,
-    "missing": 6,
-}
+RANK: Mapping[Status, int] = {status: row.distance for status, row in ROWS.items() if row.distance is not None}
 """How far a status is from parity; ``not_run`` has no place in it, for nothing was judged."""
 
 _FACTS = {

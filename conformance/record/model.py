@@ -8,10 +8,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, FailFast, Field, model_validator
 
-from conformance.outcome import STATUSES, Count, KernelResult, Row, Status, Texts
+from conformance.outcome import Count, KernelResult, Row, Texts
 from conformance.reading import shortened
 from conformance.settings import judged_with
 from conformance.spec.load import Specs
+from conformance.status import STATUSES, Status
 
 BUILD = "build"
 """The runtime of a record that only says what compiles."""

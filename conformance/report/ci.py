@@ -9,7 +9,6 @@ from html import escape
 from xml.etree import ElementTree
 
 from conformance.files import KERNELS, SHIPPED_KERNELS
-from conformance.outcome import Status
 from conformance.record import KernelResult, Record, RunInfo
 from conformance.record.model import BUILD
 from conformance.report.again import again
@@ -19,19 +18,10 @@ from conformance.report.run_notes import remarks
 from conformance.report.runs import Records, executed, given_specs, labels, listed, rerun, what_was_judged
 from conformance.report.tally import launcher_results, of_module, results, tally
 from conformance.spec.load import Specs
+from conformance.status import EXPLAINED, ROWS
 from conformance.text import one_line, some, visible
 
-# failure: no parity. error: no answer. skipped: not there, declared, or not selected; pytest's items are skipped alike.
-_ELEMENT = {
-    "fail": "failure",
-    "signature": "error",
-    "compile_error": "error",
-    "crash": "error",
-    "timeout": "error",
-    "missing": "skipped",
-    "known_failure": "skipped",
-    "not_run": "skipped",
-}
+_ELEMENT: Mapping[str, str] = {status: row.junit for status, row in ROWS.items() if row.junit}
 _LAUNCHER = dict(_ELEMENT)
 
 
@@ -156,7 +146,6 @@ def _detail(record: Record, row: KernelResult) -> str:
 MOST = 10
 """GitHub shows no more of a step."""
 
-_SHOWN: tuple[Status, ...] = ("fail", "signature", "compile_error", "crash", "timeout")
 _SUFFIXES = (".hip", ".cu", ".hsaco", ".co")
 _NAMED = 4
 _LONGEST = 500
@@ -181,7 +170,7 @@ def _notice(text: str) -> str:
 
 def _of(record: Record, specs: Specs, name: str) -> Iterator[str]:
     parts = [
-        find_causes([row for row in rows if row.status in _SHOWN], specs)
+        find_causes([row for row in rows if row.status in EXPLAINED], specs)
         for rows in (results(record, specs), launcher_results(record, specs))
     ]
     shown_before: set[str] = set()  # a kernel is shown under its first cause

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from conformance.outcome import Status
 from conformance.record import KernelResult, Record
 from conformance.record.compare import Change, Changed, Comparison, compare
 from conformance.report.runs import identity, labels
 from conformance.report.tally import ulps
 from conformance.spec.load import Specs
+from conformance.status import Status
 from conformance.text import one_line, some
 
 WIDTH = 100

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from conformance.outcome import Failure, Status
+from conformance.outcome import Failure
 from conformance.record import KernelResult, Record
 from conformance.report.again import again
 from conformance.report.kernels import leak_of
 from conformance.report.runs import rerun
 from conformance.report.tally import of_family, ulps
 from conformance.spec.load import Specs
+from conformance.status import ROWS, Status
 from conformance.text import code, counted, fence, link, plain
 
 SHOWN_FAILURES = 3
@@ -20,21 +21,15 @@ SHOWN_FAILURES = 3
 SHOWN_MESSAGE = 4000
 """Characters of a compiler's or a crash's text."""
 
-_HEADINGS: dict[Status, str] = {
-    "fail": "Wrong answers",
-    "crash": "Crashes",
-    "timeout": "Time-outs",
-    "compile_error": "Sources that do not compile",
-    "signature": "Wrong parameter lists",
-    "known_failure": "Known failures",
-}
+_TOLD: tuple[Status, ...] = ("fail", "crash", "timeout", "compile_error", "signature", "known_failure")
+"""The statuses of which a section tells, in the order of the sections."""
 
 _DECLARED = "Known failures, declared by the port"
 
 
 def _heading(row: KernelResult) -> str:
     """Empty for a kernel that no section is about."""
-    return _HEADINGS.get(row.status, "") if row.known_reason is None else _DECLARED
+    return ROWS[row.status].heading if row.known_reason is None else _DECLARED
 
 
 Told = dict[str, list[tuple[str, KernelResult]]]
@@ -50,7 +45,7 @@ def failure_lines(
     ``label``.
     """
     rows, lines = _news(rows, label, {} if told is None else told)
-    for heading in (*_HEADINGS.values(), _DECLARED):
+    for heading in (*(ROWS[status].heading for status in _TOLD), _DECLARED):
         groups: dict[str, list[KernelResult]] = {}
         for row in rows:
             if _heading(row) == heading:

@@ -13,6 +13,7 @@ from conformance.report.run_notes import shared_remarks
 from conformance.report.runs import Records, executed, given_specs, identity, labels, listed
 from conformance.report.tally import launcher_results, launchers, of_module, results, tally
 from conformance.spec.load import Specs
+from conformance.status import ROWS
 from conformance.text import code, counted, plain, shortened
 
 LIMIT = 60_000
@@ -21,7 +22,7 @@ LIMIT = 60_000
 _LINE = 400
 _RESERVE = 200
 _OPEN_CAUSES = 10
-_FAILING = ("fail", "crash", "timeout", "compile_error", "signature", "known_failure")
+_FAILING = tuple(status for status, row in ROWS.items() if row.heading)
 
 
 def render_summary(records: Records, specs: Specs, baseline: Record | None = None, limit: int = LIMIT) -> str:

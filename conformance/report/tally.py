@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
+from conformance.status import ROWS, WORST_FIRST
 
 ABSENT = ("missing", "not_run")
 """Statuses without a verdict."""
@@ -142,7 +143,7 @@ def of_family(rows: Sequence[KernelResult], module: str, family: str) -> list[Ke
 def worst(rows: Iterable[KernelResult]) -> str:
     """The kernel that is furthest from parity among those with a verdict, or of those that pass the one whose error
     comes nearest to its bound."""
-    order = ("crash", "timeout", "compile_error", "signature", "fail", "known_failure")
+    order = [status for status in WORST_FIRST if ROWS[status].heading]
     bad = [row for row in rows if row.status in order]
     if bad:
         row = min(bad, key=lambda item: (order.index(item.status), -item.failed, item.name))

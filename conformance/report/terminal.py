@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from conformance.outcome import STATUSES, Status
 from conformance.record import KernelResult, Record
 from conformance.record.merge import is_of_other_shard
 from conformance.report import tally as figures
@@ -33,13 +32,12 @@ from conformance.report.tally import (
     worst,
 )
 from conformance.spec.load import Module, Specs
+from conformance.status import ROWS, STATUSES
 from conformance.text import LOG, Screen, one_line, shortened
 
 _WORST_WIDTH = 48
 _SHORTEST_NAME = 5
 _TEXT_WIDTH = 110
-_STYLES: dict[Status, str] = {"pass": "green", "known_failure": "yellow", "not_run": "dim", "missing": "dim"}
-_FAILS = "red"
 
 
 def render_terminal(records: Records, specs: Specs, screen: Screen = LOG) -> str:
@@ -165,7 +163,7 @@ def _table(
 
 def _figures(rows: Sequence[KernelResult], columns: Iterable[Column]) -> list[Text]:
     count = tally(rows)
-    style = "green" if count.passing == count.total else "yellow" if count.passing else _FAILS
+    style = "green" if count.passing == count.total else "yellow" if count.passing else "red"
     return [Text(one_line(column.text(rows)), style if column.coloured else "") for column in columns]
 
 
@@ -193,7 +191,7 @@ def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, wi
     """What is said of one record below the table."""
     lines = [_verdict(name, record, rows, specs)]
     counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
-    totals = [Text(f"{count} {status}", _STYLES.get(status, _FAILS)) for status, count in counts.items() if count]
+    totals = [Text(f"{count} {status}", ROWS[status].style) for status, count in counts.items() if count]
     lines += [Text("  ").append(Text(", ").join(totals))] if totals else []
     for what, part in (("launchers", record.launchers), ("library calls", record.libraries)):
         called = Counter(row.status for row in part)

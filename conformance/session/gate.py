@@ -10,7 +10,6 @@ from pathlib import Path
 
 from conformance.errors import UsageError
 from conformance.option import Shard
-from conformance.outcome import Status
 from conformance.port.config import Config
 from conformance.record import FileError, KernelResult, Record, RunInfo, read_record, write_record
 from conformance.record.assemble import shown
@@ -21,13 +20,11 @@ from conformance.report.comparison import render_changes
 from conformance.report.runs import given_specs
 from conformance.settings import NO_GATE, Gate
 from conformance.spec.load import Specs
+from conformance.status import EXPLAINED, FAILURES
 from conformance.text import one_line
 
 MET, NOT_MET, BAD_INPUT = 0, 1, 2
 """The last is the exit code of a run that judged nothing, too."""
-
-FAILURES: tuple[Status, ...] = ("fail", "signature", "missing", "compile_error", "crash", "timeout")
-"""Failures, but for those that the specs declare, which have a status of their own."""
 
 _NAMED = 5
 _JOIN = "candle-parity report SHARD... with the same options"
@@ -406,7 +403,7 @@ def known_before(against: Against | None) -> dict[str, str]:
     return {
         row.name: f"{row.status} in the baseline {against.name} too"
         for row in rows
-        if row.status in FAILURES and row.status != "missing" and row.name not in worse
+        if row.status in EXPLAINED and row.name not in worse
     }
 
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 import reference
 from conformance.cases.launch import Buffer, Scalar
 from conformance.dtypes import dtype
-from conformance.outcome import Evidence, Status
+from conformance.outcome import Evidence
 from conformance.spec.kernel import Kernel
+from conformance.status import Status
 from conformance.verdict.compare import Margins, Mismatch, judge_argument
 from conformance.verdict.evidence import evidence_of
 from conformance.verdict.loop import Buffers, Counts

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from conformance.cases.case import Case
 from conformance.cases.launch import Launch
-from conformance.outcome import Evidence, Failure, Observation, Outcome, Status
+from conformance.outcome import Evidence, Failure, Observation, Outcome
 from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
+from conformance.status import Status
 from conformance.verdict.compare import Mismatch
 from conformance.verdict.evidence import (
     RIGHT_IN_ANOTHER_ORDER,

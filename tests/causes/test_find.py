@@ -9,13 +9,14 @@ import pytest
 
 from conformance.cases.candle_changes import CHANGES
 from conformance.cases.traits import NOT_CONTIGUOUS, TRAITS, traits_of
-from conformance.outcome import Evidence, Failure, Observation, Status
+from conformance.outcome import Evidence, Failure, Observation
 from conformance.record import KernelResult
 from conformance.report.causes import cause_lines, find_causes
 from conformance.report.causes.cause import Cause
 from conformance.report.causes.table import CAUSES
 from conformance.report.causes.text import SCREEN, WIDTH
 from conformance.spec.load import SPEC_FOLDER, load_specs
+from conformance.status import Status
 from conformance.verdict.evidence import IMPOSSIBLE_GEOMETRY
 from conformance.verdict.wrong_elements import KINDS
 

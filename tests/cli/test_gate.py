@@ -8,12 +8,12 @@ from typing import get_args
 
 import pytest
 
-from conformance.outcome import Status
 from conformance.record import KernelResult, Record, RunInfo, write_record
 from conformance.record.assemble import shown
 from conformance.record.compare import compare
-from conformance.session.gate import FAILURES, Against
+from conformance.session.gate import Against
 from conformance.spec.load import SPEC_FOLDER, load_specs
+from conformance.status import FAILURES, Status
 from tests.cli.gates import decide
 from tests.record.made import record
 

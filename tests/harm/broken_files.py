@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.outcome import Status
+from conformance.status import Status
 
 BROKEN: frozenset[Status] = frozenset({"compile_error"})
 ENDED: frozenset[Status] = frozenset({"compile_error", "not_run"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.outcome import Status
+from conformance.status import Status
 
 FIRST, LAST, MIDDLE = "first thread", "last thread", "one block"
 BARRIER, FUNCTION, LATER, AFTER = "after a barrier", "device function", "fifth launch", "after the work"

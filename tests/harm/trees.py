@@ -13,7 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from conformance.outcome import Status
+from conformance.status import Status
 from tests.harm.broken_files import COMPILED, LOADED, BrokenFile
 from tests.harm.faults import FAULTS, FUNCTION, PLACES, SUPPORT, Fault
 

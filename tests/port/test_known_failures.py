@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from conformance.outcome import Evidence, Observation, Outcome, Status
+from conformance.outcome import Evidence, Observation, Outcome
 from conformance.port.config import KnownFailure
 from conformance.port.declared.known import Settled, check_rows, matches, settle
 from conformance.port.sources import SourceError
+from conformance.status import Status
 
 KERNELS = ("a_f16", "a_f32", "b_f32")
 CASES = ("a_f16(shape=[3],values=huge)", "a_f16(shape=[3],values=unit)")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.outcome import Evidence, Observation, Status
+from conformance.outcome import Evidence, Observation
 from conformance.record import KernelResult, Record
+from conformance.status import Status
 from tests.runs import run_info
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.outcome import STATUSES, Failure, Robustness, Status
+from conformance.outcome import Failure, Robustness
 from conformance.record import KernelResult
 from conformance.record.compare import RANK, Change, Comparison, compare, same_verdicts
+from conformance.status import STATUSES, Status
 from tests.record.made import record, row
 
 

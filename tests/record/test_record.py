@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conformance.outcome import STATUSES, Failure, Status
+from conformance.outcome import Failure
 from conformance.record import (
     KernelResult,
     Record,
@@ -26,6 +26,7 @@ from conformance.record import (
 )
 from conformance.record.bench import read_bench
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+from conformance.status import STATUSES, Status
 from conformance.writing import FileError
 from tests.runs import run_info
 

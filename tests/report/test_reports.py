@@ -16,7 +16,7 @@ import pytest
 
 from conformance.cases import cases_for
 from conformance.cases.never_launched import never_launched
-from conformance.outcome import STATUSES, Evidence, Failure, Observation, Status
+from conformance.outcome import Evidence, Failure, Observation
 from conformance.record import KernelResult, Record, RunInfo, every_kernel
 from conformance.report.ci import render_junit
 from conformance.report.html import render_html
@@ -26,6 +26,7 @@ from conformance.report.summary import render_summary
 from conformance.report.tally import Tally, worst
 from conformance.report.terminal import render_terminal
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+from conformance.status import STATUSES, Status
 from conformance.text import code, fence, plain, visible
 from tests import runs
 

@@ -11,9 +11,9 @@ from conformance.outcome import Outcome
 from conformance.port.config import KnownFailure
 from conformance.port.sources import SourceError
 from conformance.reading import shortened
+from conformance.status import FAILED_LAUNCHES, FAILURES
 
-_WITHOUT_CASES = ("signature", "missing", "compile_error")
-_FAILED = ("fail", "crash", "timeout", *_WITHOUT_CASES)
+_WITHOUT_CASES = tuple(status for status in FAILURES if status not in FAILED_LAUNCHES)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def settle(
     reasons: dict[str, str] = {}
     used: set[int] = set()
     for name, outcome in outcomes.items():
-        if outcome.status not in _FAILED:
+        if outcome.status not in FAILURES:
             continue
         mine = [(number, row) for number, row in here if matches(row.kernels, name)]
         explained = [[one for one in mine if _covers(one[1], case)] for case in _failures_of(outcome)]
@@ -87,7 +87,7 @@ def settle(
         judged = all(name in outcomes and name not in partly and _in_full(outcomes[name], row) for name in named)
         if named and judged and number not in used:
             what = "passes" if len(named) == 1 else f"and its like, {len(named)} in all, pass"
-            if any(outcomes[name].status in _FAILED for name in named):
+            if any(outcomes[name].status in FAILURES for name in named):
                 what = f"fails, but in no case like {row.case!r}"
             problems.append(f"known_failures, row {number} ({row.kernels!r}): {named[0]} {what}; remove it")
     return Settled(reasons, tuple(problems))

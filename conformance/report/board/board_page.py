@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from conformance.outcome import STATUSES
 from conformance.record import KernelResult
 from conformance.report.board.board_markdown import command_of
 from conformance.report.board.columns import Board, Column
 from conformance.report.html.data import Pool, visible_in
-from conformance.report.html.grid import SIGNS, WORDS
 from conformance.report.html.page import filled, page_style
 from conformance.report.runs import executed
+from conformance.status import ROWS, STATUSES
 from conformance.text import shortened
 
 _FOLDER = Path(__file__).parent
@@ -41,7 +40,7 @@ def _data(board: Board) -> dict[str, Any]:
     causes, texts = Pool(), Pool()
     letter = {status: str(at) for at, status in enumerate(STATUSES)}
     data: dict[str, Any] = {
-        "statuses": [[status, SIGNS[status], WORDS[status]] for status in STATUSES],
+        "statuses": [[status, ROWS[status].sign, ROWS[status].words] for status in STATUSES],
         "kernels": [[kernel.name, kernel.variant.get("dtype", "")] for kernel in board.kernels],
         "groups": [list(group) for group in board.groups()],
         "columns": [

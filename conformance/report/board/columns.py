@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from conformance.files import KERNELS, SHIPPED_KERNELS
-from conformance.outcome import Status
 from conformance.record import KernelResult, Record
 from conformance.report.again import fetched
 from conformance.report.causes.find import Finding, find_causes
@@ -16,6 +15,7 @@ from conformance.report.runs import executed, labels, rerun
 from conformance.report.tally import results
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
+from conformance.status import Status
 from conformance.text import counted, one_line, some
 
 NAMES = "names"

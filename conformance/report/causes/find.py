@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import comb
 
 from conformance.cases.traits import EMPTY, NOT_CONTIGUOUS, TRAITS, traits_of
-from conformance.outcome import Evidence, Status
+from conformance.outcome import Evidence
 from conformance.record import KernelResult
 from conformance.report.causes import compile_errors
 from conformance.report.causes.cause import FIXES_UPSTREAM, OTHER_BLOCKS, Cause
@@ -17,6 +17,7 @@ from conformance.report.causes.older_candle import older_candle
 from conformance.report.causes.table import CAUSES
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
+from conformance.status import FAILED_LAUNCHES
 from conformance.verdict.evidence import RIGHT_IN_BLOCKS
 
 MIXED = Cause("mixed", "", "Several causes in one kernel, not told apart", "take the failing cases one by one")
@@ -27,7 +28,6 @@ SIGNATURE = Cause("signature", "L05", "Other parameters than Candle's", "take Ca
 _CHANCE = 5e-3
 """How likely it may be, for a trait to be named, that as many cases drawn from all of them have it."""
 
-_JUDGED: tuple[Status, ...] = ("fail", "crash", "timeout")
 _TYPES = re.compile(
     r"\b(?:(?:__)?half|_Float16|float|double|bf16|hip_bfloat16|__(?:nv|hip)_bfloat16|bool|f\d+\w*|[ui]\d+|u?int\d+_t|"
     r"(?:(?:un)?signed )?(?:char|short|int|long))\b"
@@ -133,7 +133,7 @@ def _causes_of(row: KernelResult, specs: Specs) -> Iterable[tuple[Cause, str, Sh
     if row.status == "signature":
         text = re.sub(r" \(.*", "", row.message or "other parameters than Candle's")
         yield SIGNATURE, text, Share(row, (), ())
-    elif row.status in _JUDGED:
+    elif row.status in FAILED_LAUNCHES:
         kernel = specs.entry(row.name)
         failing = _failing(row)
         passed = tuple(traits_of(text) for text in row.passed)

@@ -6,39 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.dtypes import COLUMNS
-from conformance.outcome import Status
 from conformance.record import KernelResult
 from conformance.spec.kernel import FIXED, Kernel
 from conformance.spec.load import Module, Specs
+from conformance.status import ROWS, WORST_FIRST, Status
 
-SIGNS: dict[Status, str] = {
-    "pass": "✓",
-    "fail": "F",
-    "crash": "C",
-    "timeout": "T",
-    "compile_error": "E",
-    "signature": "S",
-    "known_failure": "K",
-    "missing": "–",
-    "not_run": "○",
-}
-"""A sign for each status, so that a cell can be read without its colour."""
-
-WORDS: dict[Status, str] = {
-    "pass": "at parity",
-    "fail": "wrong answers",
-    "crash": "crash",
-    "timeout": "time-out",
-    "compile_error": "does not compile",
-    "signature": "other parameters",
-    "known_failure": "known failure",
-    "missing": "no source",
-    "not_run": "not run",
-}
-
-_WORST: tuple[Status, ...] = (
-    *("crash", "timeout", "compile_error", "signature", "fail", "known_failure", "missing", "pass", "not_run"),
-)
 _AXES = {"src_dtype": "from {}", "idx_dtype": "by {}", "ncols_y": "× {}"}
 """How a row names what its kernels have in common, where it is not the operation."""
 
@@ -53,7 +25,7 @@ class Cell:
 
     @property
     def sign(self) -> str:
-        return SIGNS[self.status]
+        return ROWS[self.status].sign
 
 
 @dataclass(frozen=True)
@@ -81,7 +53,7 @@ class Table:
 
 def worst(statuses: Sequence[Status]) -> Status:
     """The status that says least for a kernel; that of a run which did not judge it counts only where none did."""
-    return min(statuses, key=_WORST.index)
+    return min(statuses, key=WORST_FIRST.index)
 
 
 def place(kernel: Kernel, specs: Specs) -> tuple[str, str]:
@@ -110,7 +82,7 @@ def tables(rows: Sequence[Sequence[KernelResult]], specs: Specs, modules: Mappin
         kernel = specs.entry(results[0].name)
         row, column = place(kernel, specs)
         status = worst([result.status for result in results])
-        cell = Cell(kernel.name, status, f"{kernel.name}: {WORDS[status]}")
+        cell = Cell(kernel.name, status, f"{kernel.name}: {ROWS[status].words}")
         found[kernel.module].setdefault(row, {}).setdefault(column, []).append(cell)
     return [_table(name, modules[name].title, operations) for name, operations in found.items() if operations]
 

@@ -10,18 +10,18 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from conformance.outcome import STATUSES
 from conformance.record import KernelResult, Record
 from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
 from conformance.report.causes import shared_causes
 from conformance.report.causes.text import described, heading
 from conformance.report.comparison import KINDS, changes
 from conformance.report.html.data import page_data
-from conformance.report.html.grid import SIGNS, WORDS, tables
+from conformance.report.html.grid import tables
 from conformance.report.run_notes import shared_remarks
 from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.tally import columns_of, launcher_results, launchers, of_module, results, tally
 from conformance.spec.load import Module, Specs
+from conformance.status import ROWS, STATUSES, WORST_FIRST
 from conformance.text import visible
 
 _FOLDER = Path(__file__).parent
@@ -40,7 +40,8 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
     called = [launcher_results(record, specs) if any(one.launchers for one in found) else [] for record in found]
     changed = changes(found, baseline, specs)
     data = page_data(found, names, rows, called, specs, changed, source_url)
-    data["statuses"] = [[status, SIGNS[status], WORDS[status]] for status in STATUSES]
+    data["statuses"] = [[status, ROWS[status].sign, ROWS[status].words] for status in STATUSES]
+    data["worst"] = WORST_FIRST
     return filled(
         _FOLDER / "page.html.j2",
         page_style(),
@@ -146,7 +147,7 @@ def _verdicts(
 
 def _legend(rows: Sequence[Sequence[KernelResult]]) -> list[tuple[str, str, str]]:
     met = {row.status for part in rows for row in part}
-    return [(SIGNS[status], status, WORDS[status]) for status in STATUSES if status in met]
+    return [(ROWS[status].sign, status, ROWS[status].words) for status in STATUSES if status in met]
 
 
 def _causes(

@@ -1,7 +1,7 @@
 // What is shown is in the address: "#view=list&status=fail&kernel=uexp_f32". What is not there has its usual value.
 const kernels = data.kernels;
 const byName = new Map(kernels.map((kernel, at) => [kernel.name, at]));
-const WORST = ["crash", "timeout", "compile_error", "signature", "fail", "known_failure", "missing", "pass", "not_run"];
+const WORST = data.worst;
 const usual = { view: "map", run: "", q: "", status: "", module: "", sort: "", kernel: "" };
 let state = { ...usual };
 
