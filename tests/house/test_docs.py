@@ -94,3 +94,10 @@ def test_messages_on_the_page_are_in_the_code() -> None:
     parts = [named.split(message) for message in re.findall(r"`([^`]+)`", first_columns)]
     assert len(parts) > 30
     assert [part for message in parts for part in message if part.strip(" :;,()") not in code] == []
+
+
+def test_files_that_internals_names_are_there() -> None:
+    page = (ROOT / "docs" / "internals.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:conformance|reference|specs|tests|docs)/[\w/.-]+)`", page)
+    assert len(named) > 50
+    assert [name for name in named if "MODULE" not in name and not (ROOT / name).exists()] == []
