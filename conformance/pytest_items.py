@@ -375,7 +375,9 @@ class Parity:
     def result(self) -> Result:
         seconds = (datetime.now(UTC) - self.started).total_seconds()
         ready = self._ready or Ready("none", "", 0, "no executor was set up", "")
-        return Result(self.setup, self.mode, ready, self.outcomes, self.started, seconds, selected=(*self.outcomes,))
+        return Result(
+            self.setup, self.mode, ready, self.outcomes, self.started, seconds, selected=(*self.outcomes,)
+        ).placed()
 
     def record(self) -> Record:
         """The record of what has been judged."""

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from conformance.engine.journal import Journal
 from conformance.engine.messages import Answer, Compile, Compiled, Ready, Request, RunCases, Setup
 from conformance.engine.modes import CaseMode, Mode, Tree
+from conformance.engine.places import source_lines, with_lines
 from conformance.engine.pool import Pool
 from conformance.notices import take_warnings
 from conformance.outcome import INFRASTRUCTURE, Outcome
@@ -117,6 +118,17 @@ class Result:
     printed: list[str] = field(default_factory=list)
     interrupted: bool = False
     partly: tuple[str, ...] = ()
+    source_lines: dict[str, int] = field(default_factory=dict)
+    """The length of each source that defines a judged kernel, by label."""
+
+    def placed(self) -> Result:
+        """The same with the lines of kernels that fail, and the lengths of sources. What was interrupted is to end
+        soon: no source is read for it."""
+        if not self.mode.trees:
+            return self
+        tree = self.mode.trees[0]
+        outcomes = self.outcomes if self.interrupted else with_lines(self.outcomes, tree)
+        return replace(self, outcomes=outcomes, source_lines=source_lines(outcomes.values(), tree))
 
     def settled(self, kernels: Collection[str], launchers: Collection[str] = ()) -> Settled:
         """What the port's declarations make of the outcomes; ``kernels`` and ``launchers`` are those of the specs."""
@@ -252,4 +264,5 @@ def _finished(result: Result, kernels: Sequence[Kernel], clock: float, journal: 
     if journal is not None:
         journal.close(finished=result.complete)
         warnings += [journal.warning] if journal.warning else []
-    return replace(result, outcomes=outcomes, warnings=warnings, seconds=time.perf_counter() - clock)
+    seconds = time.perf_counter() - clock
+    return replace(result, outcomes=outcomes, warnings=warnings, seconds=seconds).placed()

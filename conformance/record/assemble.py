@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +14,6 @@ from conformance.engine.run import Result
 from conformance.environment import RUN_ID, value_of
 from conformance.files import KERNELS, kernels_folder, shipped_name
 from conformance.outcome import INFRASTRUCTURE, KernelResult, Resources
-from conformance.port.check.source import read_tree
 from conformance.port.digest import tree_digest
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.record.commits import commit_of, harness_commit
@@ -24,14 +22,11 @@ from conformance.record.model import BUILD, INTERRUPTED, Build, Record, RunInfo,
 from conformance.runtimes import known_kind
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
-from conformance.status import FAILED_LAUNCHES, Status
 
 if TYPE_CHECKING:  # they read ELF files
     from conformance.port.check.objects import ObjectFile
     from conformance.port.code_objects import KernelObject
 
-_JUDGED: tuple[Status, ...] = (*FAILED_LAUNCHES, "signature")
-_LINE = re.compile(r":\d+$")
 _STARTED = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -56,12 +51,10 @@ def assemble(
         )
         for kernel, outcome in judged
     ]
-    if result.mode.trees and not result.interrupted:
-        rows = _with_lines(rows, result.mode.trees[0])
     selected = dict.fromkeys((*result.selected, *result.outcomes))
     waiting = [_not_judged(specs.entry(name), result) for name in selected if name not in result.outcomes]
     waiting += [KernelResult.not_run(specs.entry(name), message=elsewhere(its)) for name, its in others.items()]
-    run = _run(specs, result, recordings, rows).model_copy(
+    run = _run(specs, result, recordings).model_copy(
         update={
             "patterns": tuple(patterns),
             "selected": sum(name in specs.kernels for name in selected),
@@ -91,9 +84,7 @@ def _recorded_on(recording: Mapping[str, Any]) -> str:
     return ", ".join(str(part) for part in (*parts, git and f"port at {git}") if part)
 
 
-def _run(
-    specs: Specs, result: Result, recordings: Sequence[Mapping[str, Any]], rows: Iterable[KernelResult]
-) -> RunInfo:
+def _run(specs: Specs, result: Result, recordings: Sequence[Mapping[str, Any]]) -> RunInfo:
     setup, mode, ready, choice = result.setup, result.mode, result.ready, result.setup.choice
     tree, kind = mode.trees[0] if mode.trees else None, known_kind(setup.runtime)
     executes = tree is not None
@@ -111,7 +102,7 @@ def _run(
         subject=mode.subject,
         traces=None if mode.traces is None else shown(mode.traces),
         recorded_on=tuple(map(_recorded_on, recordings)),
-        source_lines={} if tree is None else _source_lines(tree, rows),
+        source_lines=result.source_lines,
         config=None if tree is None or not tree.declared.file else shown(Path(tree.declared.file)),
         candle_before=None if tree is None else tree.declared.candle_before,
         target=setup.arch if executes else None,
@@ -183,38 +174,6 @@ def shown(path: Path) -> str:
     if relative == KERNELS and path.resolve() != kernels_folder():
         return f"./{relative}"
     return relative if not relative.startswith(f"..{os.sep}..") else str(path)
-
-
-def _source_lines(tree: Tree, rows: Iterable[KernelResult]) -> dict[str, int]:
-    """The length in lines of each text source that defines a kernel of the record."""
-    used = {row.source.rsplit(":", 1)[0] for row in rows if row.source}
-    if not used:
-        return {}
-    sources = [source for source in tree.sources if source.label in used and not source.is_code_object]
-    return {
-        source.label: len(source.loose_text().splitlines()) for source in sorted(sources, key=lambda one: one.label)
-    }
-
-
-def _with_lines(rows: Sequence[KernelResult], tree: Tree) -> list[KernelResult]:
-    """``rows`` with ``FILE:LINE`` in place of the file of each kernel that was judged and fails.
-
-    Only the sources of such kernels are read; one that cannot be read leaves its kernels as they are.
-    """
-    lacking = {row.name for row in rows if row.status in _JUDGED and row.source and not _LINE.search(row.source)}
-    files = {row.source for row in rows if row.name in lacking}
-    sources = [one for one in tree.sources if one.label in files and not one.is_code_object]
-    places: dict[tuple[str | None, str], str] = {}
-    for source, definitions in (read_tree(sources, tree.options).definitions if sources else {}).items():
-        for one in definitions:
-            place = f"{source.label_of(str(one.file.resolve()))}:{one.line}"
-            places.setdefault((source.label, one.name), place)
-    return [
-        row.model_copy(update={"source": places.get((row.source, row.port_name or row.name), row.source)})
-        if row.name in lacking
-        else row
-        for row in rows
-    ]
 
 
 def build_record(

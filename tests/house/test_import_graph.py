@@ -148,3 +148,11 @@ def test_the_engine_knows_nothing_of_benchmarks() -> None:
     timing = "conformance.engine.timing"
     engine = [name for name in files if name.startswith("conformance.engine") and not name.startswith(timing)]
     assert {name for name in engine for other in files[name] if other.startswith(timing)} == set()
+
+
+@pytest.mark.slow("parses every file of the packages")
+def test_a_record_collects_and_reads_no_source() -> None:
+    files = file_graph()
+    reading = ("conformance.port.check.source", "conformance.port.definitions")
+    record = [name for name in files if name.startswith("conformance.record")]
+    assert {name for name in record for other in files[name] if other.startswith(reading)} == set()

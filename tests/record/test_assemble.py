@@ -88,7 +88,7 @@ def test_every_kernel_is_recorded(specs: Specs, tmp_path: Path) -> None:
                 source="port/unary.hip:1",
             ),
             Outcome(name="usin_f32", status="missing"),
-        ),
+        ).placed(),
         ["u*"],
     )
     assert made.summary.total == len(specs.kernels)
@@ -137,7 +137,7 @@ def test_a_kernel_that_fails_has_its_line_where_the_code_object_says_none(specs:
                 source="port/unary.hip",
             ),
             Outcome(name="usin_f32", status="signature", source="port/unary.hsaco"),
-        ),
+        ).placed(),
     )
     sources = {kernel.name: kernel.source for kernel in made.kernels if kernel.source}
     assert sources == {
