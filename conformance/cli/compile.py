@@ -14,10 +14,9 @@ from conformance.port.compiling.driver import lacked
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes.supervisor import stop_all
-from conformance.runtimes.rocm.hiprtc import NEWER
 from conformance.text import one_line
 from conformance.toolchains.amd import CompileFailure, Toolchain
-from conformance.toolchains.headers import lacks_function
+from conformance.toolchains.headers import NEWER, lacks_function
 from conformance.toolchains.targets import Target
 
 

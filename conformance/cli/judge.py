@@ -24,8 +24,7 @@ from conformance.outcome import Outcome
 from conformance.port.digest import tree_digest
 from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
-from conformance.report.causes import find_causes
-from conformance.report.ci import NOT_ASKED, Asked
+from conformance.report.asked import NOT_ASKED, Asked
 from conformance.report.formats import FORMATS
 from conformance.report.kernels import explain, in_short
 from conformance.report.terminal import render_terminal, verdict_line
@@ -209,6 +208,10 @@ def _print_failures(record: Record, result: Result, specs: Specs, every: bool = 
     every_row = (*record.kernels, *record.launchers, *record.libraries)
     judged = [row for row in every_row if row.name in result.outcomes and row.known_reason is None]
     bad = {row.name: row for row in judged if row.status in EXPLAINED}
+    if not bad:
+        return
+    from conformance.report.causes import find_causes  # what a run without a failure does without
+
     parts = ([row for row in bad.values() if specs.entry(row.name).entry == entry] for entry in get_args(Entry))
     firsts = [finding.shares[0].kernel.name for part in parts for finding in find_causes(part, specs)]
     others = [name for name, row in bad.items() if row.status != "compile_error"]

@@ -25,11 +25,10 @@ from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
-from conformance.runtimes.rocm.hiprtc import NEWER
 from conformance.settings import CompilerChoice
 from conformance.status import Status
 from conformance.toolchains.amd import CompileFailure
-from conformance.toolchains.headers import lacks_function
+from conformance.toolchains.headers import NEWER, lacks_function
 from conformance.toolchains.libraries import amd_library_compiler
 from conformance.toolchains.targets import AmdError, macros, target
 

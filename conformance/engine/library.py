@@ -28,10 +28,9 @@ from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError
 from conformance.runtimes.cpu.table import host_kernels
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
-from conformance.runtimes.rocm.hiprtc import NEWER
 from conformance.spec.kernel import Kernel
 from conformance.status import Status
-from conformance.toolchains.headers import lacks_function
+from conformance.toolchains.headers import NEWER, lacks_function
 from conformance.toolchains.targets import AmdError, OtherDevice
 
 _NO_REFUSALS = (COMPILER_LOST, "hipModuleLoad", "error: its code cannot be loaded")

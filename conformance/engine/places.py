@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 
 from conformance.engine.modes import Tree
 from conformance.outcome import Outcome
-from conformance.port.check.source import read_tree
 from conformance.status import FAILED_LAUNCHES, Status
 
 _PLACED: tuple[Status, ...] = (*FAILED_LAUNCHES, "signature")
@@ -24,10 +23,14 @@ def with_lines(outcomes: Mapping[str, Outcome], tree: Tree) -> dict[str, Outcome
         for name, outcome in outcomes.items()
         if outcome.status in _PLACED and outcome.source and not _LINE.search(outcome.source)
     }
+    if not lacking:
+        return dict(outcomes)
+    from conformance.port.check.source import read_tree  # what a run without a failure does without
+
     files = {outcome.source for outcome in lacking.values()}
     sources = [one for one in tree.sources if one.label in files and not one.is_code_object]
     places: dict[tuple[str | None, str], str] = {}
-    for source, definitions in (read_tree(sources, tree.options).definitions if sources else {}).items():
+    for source, definitions in read_tree(sources, tree.options).definitions.items():
         for one in definitions:
             place = f"{source.label_of(str(one.file.resolve()))}:{one.line}"
             places.setdefault((source.label, one.name), place)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from html import escape
 from xml.etree import ElementTree
 
@@ -12,6 +11,7 @@ from conformance.files import KERNELS, SHIPPED_KERNELS
 from conformance.record import KernelResult, Record, RunInfo
 from conformance.record.model import BUILD
 from conformance.report.again import again
+from conformance.report.asked import NOT_ASKED, Asked
 from conformance.report.causes import Finding, find_causes
 from conformance.report.causes.compile_errors import compile_error_of
 from conformance.report.run_notes import remarks
@@ -23,18 +23,6 @@ from conformance.text import one_line, some, visible
 
 _ELEMENT: Mapping[str, str] = {status: row.junit for status, row in ROWS.items() if row.junit}
 _LAUNCHER = dict(_ELEMENT)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the gates make of a run's failures: why each that they allow is ``expected``, by name, and in ``unmet`` why
-    the run is not what was asked for (``None``: it is, or there is no gate and no failure)."""
-
-    expected: Mapping[str, str] = field(default_factory=dict)
-    unmet: str | None = None
-
-
-NOT_ASKED = Asked()
 
 
 def render_junit(records: Records, specs: Specs, asked: Asked = NOT_ASKED) -> str:

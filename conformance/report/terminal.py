@@ -16,7 +16,6 @@ from conformance.record import KernelResult, Record
 from conformance.record.merge import is_of_other_shard
 from conformance.report import tally as figures
 from conformance.report.builds import compiles
-from conformance.report.causes import cause_lines, find_causes
 from conformance.report.run_notes import remarks
 from conformance.report.runs import Records, executed, given_specs, labels, listed, what_was_judged
 from conformance.report.tally import (
@@ -32,7 +31,7 @@ from conformance.report.tally import (
     worst,
 )
 from conformance.spec.load import Module, Specs
-from conformance.status import ROWS, STATUSES
+from conformance.status import EXPLAINED, ROWS, STATUSES
 from conformance.text import LOG, Screen, one_line, shortened
 
 _WORST_WIDTH = 48
@@ -209,6 +208,10 @@ def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, wi
         lines += _indented(one_line(str(remark)), width)
     lines += [Text(f"  {one_line(target)}: {compiles(rows, target)}") for target in record.run.builds]
     for judged in (rows, launcher_results(record, specs), library_results(record, specs)):
+        if all(row.status not in EXPLAINED for row in judged):
+            continue
+        from conformance.report.causes import cause_lines, find_causes  # what a run without a failure does without
+
         causes = cause_lines(find_causes(judged, specs))
         if causes:
             head, *rest = causes

@@ -15,7 +15,7 @@ from conformance.record import FileError, KernelResult, Record, RunInfo, read_re
 from conformance.record.assemble import shown
 from conformance.record.compare import Changed, Comparison, compare, same_verdicts
 from conformance.record.model import BUILD
-from conformance.report.ci import Asked
+from conformance.report.asked import Asked
 from conformance.report.comparison import render_changes
 from conformance.report.runs import given_specs
 from conformance.settings import NO_GATE, Gate

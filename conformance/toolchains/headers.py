@@ -12,6 +12,22 @@ from typing import Any
 from conformance.reading import own_yaml
 from conformance.toolchains.search import release
 
+OF_ROCM = frozenset(
+    f"hip/{name}.h"
+    for name in (
+        *("channel_descriptor", "device_functions", "driver_types", "hip_bf16", "hip_bfloat16", "hip_common"),
+        *("hip_complex", "hip_cooperative_groups", "hip_ext", "hip_ext_ocp", "hip_fp16", "hip_fp4", "hip_fp6"),
+        *("hip_fp8", "hip_math_constants", "hip_runtime", "hip_runtime_api", "hip_texture_types", "hip_vector_types"),
+        *("hip_version", "hiprtc", "library_types", "linker_types", "math_functions", "surface_types"),
+        "texture_types",
+    )
+)
+"""Headers of the package hip-dev, by the names that sources include them by."""
+
+HEADER_PACKAGES = "ROCm's package hip-dev (Debian: libamdhip64-dev)"
+
+NEWER = "this says nothing of the port: install a newer ROCm, or name its folder in ROCM_PATH"
+
 _FUNCTIONS = Path(__file__).with_name("hip_functions.yaml")
 _VERSION = re.compile(r"^#define HIP_VERSION_(MAJOR|MINOR) +(\d+)", re.MULTILINE)
 _ROOT, _FOLDER = "--rocm-path=", "-isystem"

@@ -15,7 +15,8 @@ from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import Limits
 from conformance.processes import Supervisor
 from conformance.runtimes.hip.errors import CompileError
-from conformance.runtimes.rocm.hiprtc import OF_ROCM, stand_ins, without_comgr
+from conformance.runtimes.rocm.hiprtc import stand_ins, without_comgr
+from conformance.toolchains.headers import OF_ROCM
 
 WORDS = ["-I/port", "-I/port/shim", "-DA", "-std=c++17", "--offload-arch=gfx942"]
 

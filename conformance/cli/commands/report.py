@@ -27,7 +27,8 @@ from conformance.record import (
 )
 from conformance.record.merge import contradictions, gaps
 from conformance.record.model import BUILD
-from conformance.report.ci import NOT_ASKED, render_annotations, render_badge
+from conformance.report.asked import NOT_ASKED
+from conformance.report.ci import render_annotations, render_badge
 from conformance.report.terminal import render_terminal
 from conformance.session.gate import BAD_INPUT, MET, Gating, asked_of, conclude, gating_from
 from conformance.settings import Gate

@@ -12,9 +12,8 @@ from typing import Any
 from conformance.port.compiling.diagnostics import ENDED_BY, without_copy
 from conformance.port.compiling.reads import Reads
 from conformance.runtimes.hip.errors import CompileError, first_error
-from conformance.runtimes.rocm.hiprtc import NEWER, OF_ROCM
 from conformance.toolchains.amd import CompileFailure, Toolchain
-from conformance.toolchains.headers import headers_of, hip_in, lacks_function
+from conformance.toolchains.headers import NEWER, OF_ROCM, headers_of, hip_in, lacks_function
 from conformance.toolchains.libraries import LibraryCompiler
 from conformance.toolchains.targets import target
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import first_error
-from conformance.runtimes.rocm.hiprtc import HEADER_PACKAGES
+from conformance.toolchains.headers import HEADER_PACKAGES
 
 if TYPE_CHECKING:
     from conformance.toolchains.amd import Toolchain

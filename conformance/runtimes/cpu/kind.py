@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from conformance.runtimes.kind import Choice, LauncherBuild, Runtime, RuntimeKind
-from conformance.runtimes.rocm.hiprtc import OF_ROCM
+from conformance.toolchains.headers import OF_ROCM
 
 WAVE = 64
 

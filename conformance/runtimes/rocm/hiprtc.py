@@ -10,23 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.toolchains.headers import hip_in
-
-OF_ROCM = frozenset(
-    f"hip/{name}.h"
-    for name in (
-        *("channel_descriptor", "device_functions", "driver_types", "hip_bf16", "hip_bfloat16", "hip_common"),
-        *("hip_complex", "hip_cooperative_groups", "hip_ext", "hip_ext_ocp", "hip_fp16", "hip_fp4", "hip_fp6"),
-        *("hip_fp8", "hip_math_constants", "hip_runtime", "hip_runtime_api", "hip_texture_types", "hip_vector_types"),
-        *("hip_version", "hiprtc", "library_types", "linker_types", "math_functions", "surface_types"),
-        "texture_types",
-    )
-)
-"""Headers of the package hip-dev, by the names that sources include them by."""
-
-HEADER_PACKAGES = "ROCm's package hip-dev (Debian: libamdhip64-dev)"
-
-NEWER = "this says nothing of the port: install a newer ROCm, or name its folder in ROCM_PATH"
+from conformance.toolchains.headers import HEADER_PACKAGES, NEWER, OF_ROCM, hip_in
 
 _OF_COMGR = r"/comgr-[\w-]+/(?:input/|include/)?"
 _ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
