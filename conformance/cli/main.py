@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK: for argcomplete's global completion, which reads the first lines
 """``candle-parity``: reads the command line and calls the command's function.
 
 Exit codes: 0 met, 1 parity below the gate or a failure, 2 bad usage or bad input (one sentence on standard error),
@@ -34,7 +35,7 @@ def build_parser(only: str | None = None) -> CommandParser:
     parser = CommandParser(
         prog="candle-parity", description="Reports how far a HIP port of Candle's kernels is at parity with Candle."
     )
-    parser.add_argument("--version", action=_Version, help="print the version and exit")
+    parser.add_argument("-V", "--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in command_names():
         added: CommandParser = commands.add_parser(name, help=about(name))

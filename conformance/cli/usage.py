@@ -26,7 +26,7 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises ``UsageError``."""
         found = re.search(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<choices>.*)\)", message)
-        hint = "" if found is None else _meant(found["word"], re.findall(r"[\w-]+", found["choices"]))
+        hint = "" if found is None else meant(found["word"], re.findall(r"[\w-]+", found["choices"]))
         raise UsageError(f"{message}{hint}; `{self.prog} --help` lists what there is")
 
     def of(self, command: str) -> CommandParser:
@@ -39,10 +39,11 @@ class CommandParser(argparse.ArgumentParser):
         """Raises ``UsageError`` for options that the parser does not have."""
         options = [option for option in self._option_string_actions if option.startswith("--")]
         first = next((word for word in words if word.startswith("-")), words[0])
-        self.error(f"unrecognized arguments: {' '.join(words)}{_meant(first.split('=')[0], options)}")
+        self.error(f"unrecognized arguments: {' '.join(words)}{meant(first.split('=')[0], options)}")
 
 
-def _meant(word: str, known: list[str]) -> str:
+def meant(word: str, known: list[str]) -> str:
+    """``; did you mean WORD?`` with the word of ``known`` that is like ``word``, or nothing."""
     near = difflib.get_close_matches(word.lower(), known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 

@@ -1,0 +1,26 @@
+"""``candle-parity completion``: the lines by which a shell completes commands, options and kernels.
+
+They go into the shell's start-up file, or are read at once: ``eval "$(candle-parity completion bash)"``.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from conformance.cli.usage import CommandParser
+from conformance.errors import UsageError
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def options(parser: CommandParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help="the shell that reads them")
+
+
+def command(arguments: argparse.Namespace) -> int:
+    try:
+        import argcomplete
+    except ImportError:
+        raise UsageError("completion: argcomplete is not installed; install candle-parity[completion]") from None
+    print(argcomplete.shellcode(["candle-parity"], shell=arguments.shell))
+    return 0

@@ -1,0 +1,42 @@
+"""``candle-parity help``, ``-V``, and what sets up completion in a shell."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conformance.cli.commands import command_names
+from tests.commands import answer, refused
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_help_of_a_command_is_that_of_its_option(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = answer(capsys, "help", name)
+    assert (shown.code, shown.out) == (0, answer(capsys, name, "--help").out)
+
+
+def test_help_alone_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = answer(capsys, "help")
+    assert shown.code == 0
+    assert set(re.findall(r"^    (\w+) ", shown.out, re.MULTILINE)) == {*command_names()}
+
+
+def test_a_command_that_is_not_there_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:
+    refused(answer(capsys, "help", "ru"), "help: there is no command ru; did you mean run?")
+
+
+def test_the_version_has_a_short_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(capsys, "-V").out == answer(capsys, "--version").out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_read_by_the_shell(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("argcomplete", reason="argcomplete is not installed")
+    lines = answer(capsys, "completion", shell)
+    assert lines.code == 0
+    assert "candle-parity" in lines.out
+    if shutil.which(shell):
+        subprocess.run([shell, "-c", lines.out], check=True, capture_output=True)
