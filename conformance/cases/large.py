@@ -44,5 +44,5 @@ def large_rows(kernel: str) -> tuple[Row, ...]:
 
 
 def is_large(case: Case) -> bool:
-    """Whether ``case`` is one of these: it runs in one order of threads, and is not interpreted."""
+    """Whether ``case`` is one of these: it runs in one order of threads."""
     return case.fields in large_rows(case.kernel)
