@@ -4,6 +4,7 @@ are there for it fail, and every other case of the kernel passes."""
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,6 +21,7 @@ from conformance.verdict.loop import Answers
 from conformance.verdict.trials import generated_parts
 
 KERNELS = Path(__file__).parent / "mistakes" / "large.hip"
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,16 @@ def test_a_large_case_runs_in_the_first_order_alone() -> None:
     large, other = (Case.parse(f"ucopy_u8(shape=[{size},{size}],layout=transposed,values=wide)") for size in (4100, 52))
     assert (is_large(large), answers.orders_of(large)) == (True, ("forward",))
     assert (is_large(other), answers.orders_of(other)) == (False, answers.orders)
+
+
+def test_the_page_of_verdicts_names_each_mistake_by_its_kernel_and_cases_that_are_judged() -> None:
+    page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    section = page.partition("## Mistakes that only size or layout shows\n")[2].partition("\n## ")[0]
+    kernels = load_specs().kernels
+    assert [mistake.kernel for mistake in MISTAKES if f"`{mistake.kernel}`" not in section] == []
+    named = [Case.parse(text) for text in re.findall(r"`(\w+\(.*?\))`", section)]
+    assert len(named) > 10
+    assert [case.id for case in named if case not in generated_parts(kernels[case.kernel]).judged] == []
 
 
 def _failing(row: dict[str, Any]) -> list[str]:
