@@ -47,7 +47,6 @@ REQUIRED: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (SHAPED, "rank 9 [S13]", r"^shape=\[(\d+,){8}\d+\],.*=(reversed|stepped_by_2)"),
     (SHAPED, "transpose(1, 2) of rank 4 [S15]", r"^shape=\[2,3,4,5\],.*=middle_swapped"),
     (SHAPED, "a channel's bias [S15]", r"^shape=\[2,3,4,5\],.*=broadcast_all_but_1"),
-    (SHAPED, "a last stride of 0 at rank 4 [S15]", r"^shape=\[2,3,4,5\],.*=broadcast_last"),
     (SHAPED, "permuted [S01]", r"=permuted"),
     (SHAPED, "narrowed [L08, L09]", r"=narrowed(,|$)"),
     (SHAPED, "only an outer stride off [S04]", r"=narrowed_middle"),
