@@ -152,6 +152,7 @@ SHARED: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 
 
+@pytest.mark.slow("builds the ids of the whole matrix")
 @pytest.mark.parametrize(("families", "what", "pattern"), SHARED, ids=[row[1] for row in SHARED])
 def test_every_type_has_a_case_of(families: tuple[str, ...], what: str, pattern: str) -> None:
     for family in families:
