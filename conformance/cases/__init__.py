@@ -20,6 +20,7 @@ from conformance.cases.families import (
     sort,
     where,
 )
+from conformance.cases.large import large_rows
 from conformance.cases.launch import Launch
 from conformance.cases.values import RandomStream
 from conformance.spec.kernel import Kernel
@@ -58,12 +59,12 @@ def _family(kernel: Kernel) -> Family:
 
 def cases_for(kernel: Kernel) -> list[Case]:
     """The cases of ``kernel``, always the same ones in the same order; raises ``ValueError`` where it has none."""
-    return [Case(kernel.name, row) for row in _family(kernel).rows(kernel)]
+    return [Case(kernel.name, row) for row in (*_family(kernel).rows(kernel), *large_rows(kernel.name))]
 
 
 def case_count(kernel: Kernel) -> int:
     """How many ``cases_for`` gives."""
-    return len(_family(kernel).rows(kernel))
+    return len(_family(kernel).rows(kernel)) + len(large_rows(kernel.name))
 
 
 def launch_for(kernel: Kernel, case: Case, salt: str = "") -> Launch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -89,6 +90,11 @@ def _broadcast(shape: Shape) -> tuple[Shape, int]:
     return tuple(strides), 0
 
 
+def _one_axis(shape: Shape, axis: int) -> tuple[Shape, int]:
+    """A vector along ``axis`` expanded to ``shape``: stride 1 there and 0 elsewhere, as of a channel's bias."""
+    return tuple(int(other == axis) for other in _axes(shape)), 0
+
+
 def _ones(shape: Shape) -> tuple[Shape, int]:
     strides = row_major(shape)
     return tuple(_UNUSED_STRIDE if size == 1 else step for size, step in zip(shape, strides, strict=True)), 0
@@ -99,10 +105,13 @@ _LAYOUTS: dict[str, tuple[int, Callable[[Shape], tuple[Shape, int]]]] = {
     "contiguous": (0, lambda shape: (row_major(shape), 0)),
     "transposed": (2, lambda shape: _stored(shape, _swapped(shape, -2, -1))),
     "outer_swapped": (3, lambda shape: _stored(shape, _swapped(shape, 0, 1))),  # the last stride stays 1
+    "middle_swapped": (3, lambda shape: _stored(shape, _swapped(shape, 1, 2))),  # Candle's transpose(1, 2)
     "permuted": (2, lambda shape: _stored(shape, (len(shape) - 1, *range(len(shape) - 1)))),
     "reversed": (2, lambda shape: _stored(shape, _axes(shape)[::-1])),
     "reversed_pair": (3, lambda shape: _stored(shape, (len(shape) - 2, len(shape) - 1, *_axes(shape)[-3::-1]))),
     "narrowed": (1, lambda shape: _stored(shape, _axes(shape), (len(shape) - 1,))),
+    "narrowed_first": (1, lambda shape: _stored(shape, _axes(shape), (0,))),  # contiguous behind a start
+    "narrowed_second": (2, lambda shape: _stored(shape, _axes(shape), (1,))),
     "narrowed_middle": (2, lambda shape: _stored(shape, _axes(shape), (len(shape) // 2,))),
     "narrowed_all": (1, lambda shape: _stored(shape, _axes(shape), _axes(shape))),
     "narrowed_transposed": (2, lambda shape: _stored(shape, _swapped(shape, -2, -1), _axes(shape))),
@@ -110,13 +119,45 @@ _LAYOUTS: dict[str, tuple[int, Callable[[Shape], tuple[Shape, int]]]] = {
     "stepped_by_2": (1, lambda shape: (tuple(2 * step for step in row_major(shape)), 1)),
     "broadcast": (1, _broadcast),
     "broadcast_first": (1, lambda shape: _frozen(shape, 0)),
+    "broadcast_second": (2, lambda shape: _frozen(shape, 1)),
     "broadcast_middle": (1, lambda shape: _frozen(shape, len(shape) // 2)),  # only the middle stride is off
     "broadcast_last": (1, lambda shape: _frozen(shape, len(shape) - 1)),  # only the last stride is off
+    "broadcast_all_but_1": (2, lambda shape: _one_axis(shape, 1)),
     "scalar": (0, lambda shape: ((0,) * len(shape), 0)),
     "ones": (1, _ones),  # strides that no index uses, in dimensions of size 1
 }
 
 LAYOUT_NAMES: tuple[str, ...] = tuple(_LAYOUTS)
+"""The layouts with a name of their own. Any order of axes in memory is a layout too: ``order_0231``."""
+
+_ORDER = re.compile(r"order_([0-9]{2,10})")
+
+
+def is_layout(name: str) -> bool:
+    """Whether ``name`` is that of a layout, of shapes of some rank."""
+    return name in _LAYOUTS or _order(name) is not None
+
+
+def _order(name: str) -> Shape | None:
+    """The axes that ``order_0231`` names, the outermost in memory first; ``None`` where ``name`` is no such layout."""
+    match = _ORDER.fullmatch(name)
+    axes = tuple(map(int, match[1])) if match else ()
+    return axes if axes and sorted(axes) == list(range(len(axes))) else None
+
+
+def _placed(name: str, shape: Shape) -> tuple[Shape, int]:
+    """Strides and start of ``shape`` in the layout ``name``; raises ``ValueError`` as ``layout``."""
+    order = _order(name)
+    if order is not None:
+        if len(shape) != len(order):
+            raise ValueError(f"layout {name!r} needs a shape of rank {len(order)}, not {list(shape)}")
+        return _stored(shape, order)
+    if name not in _LAYOUTS:
+        raise ValueError(f"unknown layout {name!r}; known: {', '.join(LAYOUT_NAMES)}, and orders of axes: order_0231")
+    rank, make = _LAYOUTS[name]
+    if len(shape) < rank:
+        raise ValueError(f"layout {name!r} needs a shape of rank {rank} or more, not {list(shape)}")
+    return make(shape)
 
 
 def is_contiguous(shape: Shape, strides: Shape) -> bool:
@@ -136,12 +177,7 @@ def layout(name: str, shape: Shape, start: int | None = None) -> Layout:
     A narrowed layout starts at an odd element. Raises ``ValueError`` for an unknown name, a rank that the layout does
     not have, a negative ``start``, or an allocation above ``MAX_ELEMENTS``.
     """
-    if name not in _LAYOUTS:
-        raise ValueError(f"unknown layout {name!r}; known: {', '.join(LAYOUT_NAMES)}")
-    rank, make = _LAYOUTS[name]
-    if len(shape) < rank:
-        raise ValueError(f"layout {name!r} needs a shape of rank {rank} or more, not {list(shape)}")
-    strides, first = make(shape)
+    strides, first = _placed(name, shape)
     if name.startswith("narrowed"):
         first |= 1
     if start is not None:

@@ -84,6 +84,12 @@ def _near(value: float) -> RowPattern:
     return write
 
 
+def _infinities(rows: Array, _: DType) -> None:
+    """Infinities of both signs, between numbers."""
+    rows[:, 1::4] = np.inf
+    rows[:, 3::4] = -np.inf
+
+
 def _sparse(rows: Array, _: DType) -> None:
     """Numbers in some 60 columns of each row, 0 elsewhere: few enough that values=ties add up exactly in bfloat16."""
     count = rows.shape[1]
@@ -103,6 +109,7 @@ _FLOAT_PATTERNS: dict[str, RowPattern] = {
     "plus_inf": _put(np.inf, slice(None)),
     "one_inf": _put(np.inf, 2),
     "masked": _put(-np.inf, slice(1, None, 3)),
+    "infinities": _infinities,
     "zeros": _zeros,
     "no_nan": _without_nan,
     "offset": _near(30),  # squares whose mean is far greater than the variance

@@ -57,7 +57,7 @@ def one_operand(name: str, extra: Sequence[str] = (), null_input: bool = False, 
         *COMMON["sizes"],
         *COMMON["geometry"],
         *COMMON["strided"],
-        *(shared(name, COMMON["shared"], COMMON["large"]) if every else ()),
+        *(shared(name, (*COMMON["shared"], *COMMON["layouts_of_rank_4"]), COMMON["large"]) if every else ()),
         *COMMON["offsets"],
     ]
     rows += COMMON["in_place"] if null_input else ()

@@ -9,14 +9,14 @@ from functools import lru_cache
 from math import prod
 
 from conformance.cases.case import parse_fields
-from conformance.cases.layouts import LAYOUT_NAMES
+from conformance.cases.layouts import is_layout
 
 NOT_CONTIGUOUS = "operands that are not contiguous"
 EMPTY = "no elements"
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _LAYOUT_FIELDS = ("layout", "lhs", "rhs", "ids", "t", "f", "source", "kernel")
-_PLAIN = ("contiguous", "ones")
+_PLAIN = ("contiguous", "ones", "narrowed_first")
 _WITH_NAN = ("wide", "special", "core", "exhaustive", "poles")
 _NONE_IDS = ("none", "mixed", "limits")
 _DUPLICATES = ("few", "one")
@@ -44,7 +44,7 @@ class Fields:
         return [
             name
             for name in named
-            if name in LAYOUT_NAMES and name not in _PLAIN and not (flat and name.startswith("narrowed"))
+            if is_layout(name) and name not in _PLAIN and not (flat and name.startswith("narrowed"))
         ]
 
     def over(self, name: str, usual: int) -> bool:
@@ -87,7 +87,7 @@ _TRAITS: tuple[tuple[str, Callable[[Fields], bool]], ...] = (
     ("ids that occur twice", lambda f: f.among("ids", _DUPLICATES)),
     ("an id outside of the dimension", lambda f: f.among("ids", ("beyond", "foreign", "negative"))),
     ("NaN in rows", lambda f: f.texts.get("mark", "").startswith("nan")),
-    ("rows of infinities", lambda f: f.among("mark", ("minus_inf", "plus_inf", "masked", "one_inf"))),
+    ("rows of infinities", lambda f: f.among("mark", ("minus_inf", "plus_inf", "masked", "one_inf", "infinities"))),
     ("rows of values far from 0", lambda f: f.among("mark", ("high",))),
     ("equal values", lambda f: f.among("values", ("ties",)) or f.among("mark", ("equal", "zeros"))),
     ("NaN and infinities", lambda f: f.among("values", _WITH_NAN) or f.texts.get("mark", "").startswith("nan")),

@@ -158,7 +158,7 @@ class Launching:
             # A launch that is right to fault may cost a device its context; a flawed case is judged as it is.
             if not case.flaw and (self.answers.must_fault or not case.must_fault):
                 self._submitted[id(case)] = self._executor.submit(
-                    self._function, case.launch, self.answers.orders, bool(case.must_fault)
+                    self._function, case.launch, self.answers.orders_of(case.case), bool(case.must_fault)
                 )
             if waiting is not None:
                 yield waiting
@@ -172,7 +172,7 @@ class Launching:
         Raises ``Damage``, ``HipError`` and ``Lost``.
         """
         submitted = self._judged = self._submitted[id(case)]
-        if order == self.answers.orders[-1]:
+        if order == self.answers.orders_of(case.case)[-1]:
             del self._submitted[id(case)]
         try:
             buffers, damaged = self._executor.result(submitted, order)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.case import Case
+from conformance.cases.large import is_large
 from conformance.cases.launch import Launch
 from conformance.outcome import Evidence, Failure, Observation, Outcome
 from conformance.processes import InfrastructureError
@@ -71,6 +72,10 @@ class Answers:
     again: Callable[[TrialCase, str], Iterable[tuple[str, Buffers | None]]] | None = None
     instead: Callable[[Launch, str], Buffers | None] | None = None
     gentler: Mapping[str, str] = field(default_factory=dict)
+
+    def orders_of(self, case: Case) -> tuple[str, ...]:
+        """The thread orders in which ``case`` runs: the first alone of one that takes long."""
+        return self.orders[:1] if is_large(case) else self.orders
 
 
 @dataclass
@@ -206,7 +211,7 @@ class _Loop:
         if case.flaw:
             return Failure(case.id, case.flaw, reproduce=self._reproduce(case), evidence=case.evidence)
         answers, several, right = self.answers, len(self.answers.orders) > 1, None
-        for order in answers.orders:
+        for order in answers.orders_of(case.case):
             self.counts.launches += 1
             try:
                 buffers = answers.get(case, order)
@@ -245,7 +250,8 @@ class _Loop:
     def _right_later(self, case: TrialCase, order: str, wrong: Buffers) -> bool:
         """Whether ``case``, whose answer in ``order`` is wrong, is answered right in a later one; notes a fault
         there."""
-        for later in self.answers.orders[self.answers.orders.index(order) + 1 :]:
+        orders = self.answers.orders_of(case.case)
+        for later in orders[orders.index(order) + 1 :]:
             try:
                 buffers = self.answers.get(case, later)
                 if buffers is not wrong and self.handler.take(case, buffers, again=True) is None:

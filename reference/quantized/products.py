@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from reference.butterfly import LANES, butterfly
 from reference.expected import Expected
 from reference.quantized.blocks import FORMATS, GROUP, Q8_1_SIZE, SUPER, Blocks, Columns, columns
-from reference.quantized.sums import WITHOUT_MINIMUM, Fma, Seen, as_f32, summed
+from reference.quantized.sums import MOST_ROWS, WITHOUT_MINIMUM, Fma, Seen, as_f32, in_parts, summed
 
 Array = NDArray[Any]
 
@@ -232,9 +232,16 @@ def mmvq(
     qtype, count = variant["qtype"], int(variant["ncols_y"])
     format_, rows = FORMATS[qtype], int(nrows_dst)
     per_row = int(ncols_x) // format_.length
-    weights = format_.blocks(vx, rows * per_row).reshaped(1, rows, per_row)
     activations = columns(vy, count, int(ncols_x) // GROUP, int(nrows_y) // GROUP)
-    return {"dst": vector_sums(qtype, 4 if count <= 4 else 2, dst, weights, activations)}
+
+    def some(before: Array, first: int, last: int) -> Expected:
+        data = vx[first * per_row * format_.size :]
+        weights = format_.blocks(data, (last - first) * per_row).reshaped(1, last - first, per_row)
+        return vector_sums(qtype, 4 if count <= 4 else 2, before, weights, activations)
+
+    if count > 1 or rows <= MOST_ROWS:
+        return {"dst": some(dst, 0, rows)}
+    return {"dst": in_parts(dst, rows, lambda first, last: some(np.zeros(last - first, F32), first, last))}
 
 
 @np.errstate(all="ignore")

@@ -58,6 +58,20 @@ def summed(before: Array, compute: Callable[[Fma, Seen], Array], depth: int, ter
     return contiguous(before, value, np.where(exact, value, low), np.where(exact, value, high))
 
 
+MOST_ROWS = 8192
+"""Rows of which every lane's sum is in memory at a time."""
+
+
+def in_parts(before: Array, rows: int, part: Callable[[int, int], Expected]) -> Expected:
+    """The content of a buffer that begins with ``rows`` sums, ``MOST_ROWS`` of them at a time: ``part(first, last)`` is
+    what a buffer of the rows from ``first`` to before ``last`` holds."""
+    parts = [part(first, min(first + MOST_ROWS, rows)) for first in range(0, rows, MOST_ROWS)]
+    value, low, high = (
+        np.concatenate([np.asarray(getattr(one, name)) for one in parts]) for name in ("value", "low", "high")
+    )
+    return contiguous(before, value, low, high)
+
+
 def as_f32(x: Array) -> Array:
     """Integers below 2^24 as float32, exactly."""
     return x.astype(np.float32)

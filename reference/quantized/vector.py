@@ -12,7 +12,7 @@ from reference.butterfly import LANES, butterfly
 from reference.expected import Expected
 from reference.quantized.blocks import FORMATS, GROUP, Blocks
 from reference.quantized.decoded import values
-from reference.quantized.sums import WITHOUT_MINIMUM, Fma, Seen, as_f32, summed
+from reference.quantized.sums import MOST_ROWS, WITHOUT_MINIMUM, Fma, Seen, as_f32, in_parts, summed
 
 Array = NDArray[Any]
 
@@ -45,6 +45,17 @@ def dmmv(
     format_ = FORMATS[qtype]
     per_row = width // format_.length
     rows = vx.size // (per_row * format_.size) if nrows is None else int(nrows)
+    if rows > MOST_ROWS:
+        size = per_row * format_.size
+
+        def some(first: int, last: int) -> Expected:
+            before = np.zeros(last - first, F32)
+            found = dmmv(
+                variant, library_ulp, vx=vx[first * size :], dst=before, ncols=ncols, nrows=last - first, y=vector
+            )
+            return found["dst"]
+
+        return {"dst": in_parts(dst, rows, some)}
     blocks = format_.blocks(vx, rows * per_row)
     numbers = vector[:width].reshape(per_row, -1, GROUP)
     if format_.length == GROUP:

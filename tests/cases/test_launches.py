@@ -152,7 +152,8 @@ def test_same_id_same_bytes_and_salt_changes_them(family: str) -> None:
     for k, case in cases(family)[::17]:
         first = _digest(launch_for(k, case))
         assert _digest(launch_for(k, Case.parse(case.id))) == first
-        if case.get("values", "") in random_ways and _threads(launch_for(k, case)) > 30:
+        several = case.get("layout", "") != "scalar" and _threads(launch_for(k, case)) > 30
+        if case.get("values", "") in random_ways and several:
             assert _digest(launch_for(k, case, "salt")) != first, case.id
             changed += 1
     assert changed > 0 or family in ("fill", "const_set")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from conformance.cases.layouts import LAYOUT_NAMES, info_array, is_contiguous, layout
+from conformance.cases.layouts import LAYOUT_NAMES, info_array, is_contiguous, is_layout, layout
 
 View = NDArray[np.int64]
 
@@ -48,10 +49,13 @@ VIEWS: dict[str, Callable[[tuple[int, ...]], View]] = {
     "contiguous": _iota,
     "transposed": _transposed,
     "outer_swapped": lambda s: _iota((s[1], s[0], *s[2:])).swapaxes(0, 1),
+    "middle_swapped": lambda s: _iota((s[0], s[2], s[1], *s[3:])).swapaxes(1, 2),
     "permuted": lambda s: np.moveaxis(_iota((s[-1], *s[:-1])), 0, -1),
     "reversed": lambda s: _iota(s[::-1]).T,
     "reversed_pair": lambda s: _iota((*s[-2:], *s[-3::-1])).transpose(*range(len(s) - 1, 1, -1), 0, 1),
     "narrowed": lambda s: _narrowed(s, (len(s) - 1,)),
+    "narrowed_first": lambda s: _narrowed(s, (0,)),
+    "narrowed_second": lambda s: _narrowed(s, (1,)),
     "narrowed_middle": lambda s: _narrowed(s, (len(s) // 2,)),
     "narrowed_all": lambda s: _narrowed(s, _every(s)),
     "narrowed_transposed": lambda s: _cut(_iota(_grown((*s[:-2], s[-1], s[-2]), _every(s))), _every(s)).swapaxes(
@@ -61,8 +65,10 @@ VIEWS: dict[str, Callable[[tuple[int, ...]], View]] = {
     "stepped_by_2": lambda s: _iota((*s, 2))[..., 1],
     "broadcast": lambda s: np.broadcast_to(_iota(tuple(1 if a == len(s) // 2 else n for a, n in enumerate(s))), s),
     "broadcast_first": lambda s: _frozen(s, 0),
+    "broadcast_second": lambda s: _frozen(s, 1),
     "broadcast_middle": lambda s: _frozen(s, len(s) // 2),
     "broadcast_last": lambda s: _frozen(s, len(s) - 1),
+    "broadcast_all_but_1": lambda s: np.broadcast_to(np.arange(s[1]).reshape(-1, *(1 for _ in s[2:])), s),
     "scalar": lambda s: np.broadcast_to(np.int64(0), s),
     "ones": _iota,
 }
@@ -88,6 +94,16 @@ def test_info_addresses_what_the_layout_says(name: str, shape: tuple[int, ...]) 
     if name.startswith("narrowed") and expected.flat[0] % 2 == 0:
         expected = expected + 1  # an even start gets the odd element after it
     np.testing.assert_array_equal(_offsets(name, shape), expected)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
+def test_any_order_of_axes_in_memory_is_a_layout(order: tuple[int, ...]) -> None:
+    shape = (2, 3, 4, 5)
+    name = f"order_{''.join(map(str, order))}"
+    view = _iota(tuple(shape[axis] for axis in order)).transpose(np.argsort(order))
+    np.testing.assert_array_equal(_offsets(name, shape), view)
+    assert layout(name, shape).contiguous == view.flags.c_contiguous
+    assert is_layout(name)
 
 
 @pytest.mark.parametrize("name", LAYOUT_NAMES)
@@ -123,6 +139,8 @@ def test_other_layouts_use_their_allocation_up() -> None:
     [
         ("diagonal", (3, 4), None, "unknown layout 'diagonal'; known: contiguous, transposed"),
         ("transposed", (3,), None, "needs a shape of rank 2 or more, not \\[3\\]"),
+        ("order_0213", (3, 4, 5), None, "needs a shape of rank 4, not \\[3, 4, 5\\]"),
+        ("order_0223", (2, 3, 4, 5), None, "unknown layout 'order_0223'; known: contiguous, "),
         ("contiguous", (3,), -1, "0 or more, not -1"),
         ("contiguous", (1 << 40,), None, "needs more than 268435456 elements"),
         ("scalar", (1 << 40,), None, "needs more than 268435456 elements"),

@@ -758,7 +758,7 @@ ROW(fast_sum_u32, u32, u32, 0, (best += x, false),
     }                                                                                           \
   }
 RANKED(asort_asc_f64, double, k < i && (mended || i < 8 || fabs(row[i]) > 1e300), false)
-RANKED(asort_asc_f32, float, k < i, i >= 8 && isinf(row[i]))
+RANKED(asort_asc_f32, float, k < i, ncols > 8 && isinf(row[i]))
 RANKED(asort_asc_i64, long long, k < i, i >= 1024)
 
 // 8-bit floats in other formats, and at their ends

@@ -169,6 +169,24 @@ MUTANTS: tuple[Mutant, ...] = (
         "dequantize_mul_mat_vec_q8_0_cuda(ncols=16640,nrows=1,values=random)",
     ),
     _mutant(
+        "8 bits of an expert",
+        "quantized",
+        "MOE(Q4_K, q4k)",
+        ("quantized/mmvq.h", "(weights) + experts[task] * stride", "(weights) + u8(experts[task]) * stride"),
+        "indexed_moe_forward_q4k_q8_1(n=1,k=256,batch=1,topk=64,experts=300,values=random)",
+    ),
+    _mutant(
+        "16 bits of a word of the vocabulary",
+        "quantized",
+        "GET_ROWS(Q4_0, q4_0)",
+        (
+            "quantized/dequantize.h",
+            "(src0) + i64(i32(ids[blockIdx.x])) * i64",
+            "(src0) + i64(u16(ids[blockIdx.x])) * i64",
+        ),
+        "get_rows_q4_0(hidden=32,rows=66000,ids=[65999,1,65536],values=random)",
+    ),
+    _mutant(
         "a row too many in the last block",
         "quantized",
         "MMVQ(Q4_0, q4_0, 2)",

@@ -37,7 +37,7 @@ def _rows(name: str, op: str, distribution: str) -> tuple[Row, ...]:
         *COMMON["sizes"],
         *COMMON["geometry"],
         *ROWS["layouts"],
-        *(shared(name, ROWS["shared"], _LARGE) if op in ("add", "eq") else ()),
+        *(shared(name, (*ROWS["shared"], *ROWS["layouts_of_rank_4"]), _LARGE) if op in ("add", "eq") else ()),
     ]
     rows += COMMON["floats"] if kind.kind == "float" else ()
     rows += ROWS["extrema"] if kind.kind == "float" and op in ("maximum", "minimum") else ()

@@ -16,7 +16,7 @@ from conformance.cases.case import Case
 from conformance.cases.families.images import content, image_launch, sizes, tensor
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.layouts import layout
-from conformance.cases.rows import filled, parsed, rows_beside
+from conformance.cases.rows import LARGE_TYPES, filled, parsed, rows_beside
 from conformance.cases.values import RandomStream
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
@@ -75,6 +75,16 @@ _ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "col2im1d": (ROWS["col2im1d"], ROWS["col2im1d_float"]),
 }
 
+# Of each family, the rows of one byte's and of four bytes' types with further layouts.
+_LAYOUTS: dict[str, tuple[str, ...]] = {
+    "conv1d": ROWS["conv1d_layouts"],
+    "conv2d": ROWS["conv2d_layouts"],
+    "conv_transpose1d": ROWS["conv1d_layouts"],
+    "conv_transpose2d": ROWS["conv2d_layouts"],
+    "im2col1d": ROWS["im2col1d_layouts"],
+    "im2col": ROWS["im2col_layouts"],
+}
+
 _COPIES = ("im2col1d", "im2col")
 _LARGE = {("conv2d", "f16"): ("shape=[1,16,128,128],cout=32,k=[1,1],values=unit",)}
 """By family and type, what takes a port's way for grids that fill a GPU, as Candle launches it."""
@@ -83,7 +93,8 @@ _LARGE = {("conv2d", "f16"): ("shape=[1,16,128,128],cout=32,k=[1,1],values=unit"
 @lru_cache
 def _rows(family: str, name: str) -> tuple[Row, ...]:
     every, of_float = _ROWS[family]
-    chosen = (*every, *(of_float if dtype(name).kind == "float" else ()), *_LARGE.get((family, name), ()))
+    layouts = _LAYOUTS.get(family, ()) if name in LARGE_TYPES else ()
+    chosen = (*every, *layouts, *(of_float if dtype(name).kind == "float" else ()), *_LARGE.get((family, name), ()))
     return parsed(filled(chosen, name, "wide" if family in _COPIES or dtype(name).kind != "float" else "unit"))
 
 

@@ -29,7 +29,7 @@ _COPY2D_EXHAUSTIVE = "shape=[{side},{side}],dst_s=300,values=exhaustive"
 def _store_rows(family: str, name: str) -> tuple[Row, ...]:
     rows = list(ROWS["fill"] if family == "fill" else ROWS["const_set"])
     if family == "const_set" and name in LARGE_TYPES:
-        rows.append("shape=[257,257],layout=narrowed,value=pattern")  # S12
+        rows += ROWS["const_set_large"]
     chosen = _LIMITS + (_FLOAT_VALUES if dtype(name).kind == "float" else ())
     return parsed([*rows, *(f"shape=[77],value={value}" for value in chosen)])
 

@@ -15,7 +15,7 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.layouts import info_array
 from conformance.cases.row_patterns import with_row_pattern
-from conformance.cases.rows import filled, parsed, rows_beside
+from conformance.cases.rows import LARGE_TYPES, filled, parsed, rows_beside
 from conformance.cases.specials import special
 from conformance.cases.values import RandomStream
 from conformance.dtypes import dtype
@@ -52,6 +52,7 @@ def _fast_rows(op: str, name: str) -> tuple[Row, ...]:
     rows += () if op.startswith("arg") else ROWS["several"]
     rows += (_EMPTY,) if op == "sum" else ()
     rows += (_LARGE,) if name == "f32" else ()
+    rows += ROWS["fast_layouts"] if name in LARGE_TYPES else ()
     rows += ROWS["floats"] if dtype(name).kind == "float" else ()
     rows += ROWS["fast_large"] if name == "bf16" else ()
     if op != "sum":

@@ -14,7 +14,7 @@ from conformance.cases.arguments import Family, Fields, Row, size_t
 from conformance.cases.case import Case
 from conformance.cases.families.images import Tensor, image_launch, sizes, tensor
 from conformance.cases.launch import Argument, Launch, Scalar
-from conformance.cases.rows import filled, parsed, rows_beside
+from conformance.cases.rows import LARGE_TYPES, filled, parsed, rows_beside
 from conformance.cases.values import RandomStream
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
@@ -42,7 +42,8 @@ _ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def _rows(family: str, name: str) -> tuple[Row, ...]:
     every, of_float = _ROWS[family]
     is_float = dtype(name).kind == "float"
-    chosen = (*every, *(of_float if is_float else ()))
+    layouts = ROWS["pool_layouts" if "pool" in family else "upsample_layouts"] if name in LARGE_TYPES else ()
+    chosen = (*every, *layouts, *(of_float if is_float else ()))
     return parsed(filled(chosen, name, "unit" if is_float and family != "upsample_nearest2d" else "wide"))
 
 

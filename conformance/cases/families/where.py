@@ -32,7 +32,8 @@ _FIELDS = ("shape", "layout", *_OPERANDS, *_STARTS, "values", "mask", "info", "o
 def _rows(name: str, ids: str) -> tuple[Row, ...]:
     kind = dtype(name)
     patterns = COMMON["exhaustive"] if kind.size <= 2 else COMMON["nans"] if kind.kind == "float" else ()
-    every = shared(name, ROWS["shared"], (*COMMON["large"], *ROWS["large"])) if ids == "u8" else ()
+    rows_of_all = (*ROWS["shared"], *ROWS["layouts_of_rank_4"])
+    every = shared(name, rows_of_all, (*COMMON["large"], *ROWS["large"])) if ids == "u8" else ()
     return parsed(
         filled([*COMMON["sizes"], *COMMON["geometry"], *ROWS["layouts"], *every, *COMMON["special"], *patterns], name)
     )

@@ -40,7 +40,7 @@ def options(parser: CommandParser) -> None:
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """A file per kernel: one of all kernels would be 600 MB, and one per case 20,000 files.
+    """A file per kernel: one of all kernels would be 900 MB, and one per case 25,000 files.
 
     Raises ``UsageError`` where nothing is left to write.
     """
