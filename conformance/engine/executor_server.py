@@ -88,7 +88,9 @@ class Server:
         if function is None:
             return {"function": None}
         self._functions.append(function)
-        return {"function": len(self._functions) - 1}
+        knows = self._kind.unwritten and not message["launcher"]
+        shared = self._device.static_shared(function) if knows else None
+        return {"function": len(self._functions) - 1, "shared": shared}
 
     def _library(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
         """The function that makes the call ``name`` of the vendor's library, and that library."""

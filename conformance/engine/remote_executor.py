@@ -80,6 +80,7 @@ class _Loaded(_Answer):
     module: int | None = None
     kernels: list[KernelRow] | None = None
     function: int | None = None
+    shared: int | None = Field(default=None, ge=0)
     about: Text = ""
 
 
@@ -101,11 +102,13 @@ _Kind = TypeVar("_Kind", bound=_Answer)
 
 @dataclass(frozen=True)
 class Function:
-    """A kernel of a loaded code object, in this executor, and the most threads of a block of it, where known."""
+    """A kernel of a loaded code object, in this executor; where known, the most threads of a block of it, and the bytes
+    of its ``__shared__`` variables."""
 
     name: str
     number: int
     most_threads: int | None = None
+    shared: int | None = None
 
 
 @dataclass
@@ -168,7 +171,7 @@ class Executor:
         ``HipError`` and ``Lost``."""
         self.drain()
         answer = self._ask({"do": "function", "module": module, "name": name, "launcher": launcher}, _Loaded)
-        return None if answer.function is None else Function(name, answer.function)
+        return None if answer.function is None else Function(name, answer.function, shared=answer.shared)
 
     def library(self, name: str) -> tuple[Function | None, str]:
         """As ``function`` the call ``name`` of the vendor's library; the library's name, or why there is none."""

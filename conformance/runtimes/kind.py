@@ -14,6 +14,10 @@ CodeFormat = Literal["host", "amd", "opaque"]
 """Whose tables of kernels code objects have: the cpu runtime's, AMD's metadata, or none that can be read here."""
 
 
+SHARED_MEMORY = "shared memory"
+"""What ``RuntimeKind.unwritten`` calls it; a kernel that has none cannot depend on it."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """What is to run the kernels.
@@ -258,6 +262,10 @@ class RuntimeKind:
 
     gentler: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What spares a launch whose order has this name behind a ``+``, as what holds of an answer that is right then."""
+
+    otherwise: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What is otherwise in a launch whose order has this name behind a ``+``, as what holds of an answer that is wrong
+    in that order and right then."""
 
     arch_variable: str | None = None
     """The variable of the environment with the architecture to run as, which ``--arch`` sets; a device has its own."""

@@ -12,7 +12,9 @@ extern "C" {
 // Sets an option; returns 0, or 1 (hipErrorInvalidValue) with a message for an unknown key or a bad value. Each option
 // is also read once from the environment: HIPCPU_WAVE, HIPCPU_ORDER, and so on.
 //   wave        32 | 64                              lanes of a wave (default 32)
-//   order       forward | reverse | shuffle:SEED     order of blocks, threads and lanes (default forward)
+//   order       forward | reverse | shuffle:SEED     order of blocks, threads and lanes (default forward); with +shared
+//                                                    behind it shared memory begins with other bytes than in that
+//                                                    order, with +exact fast functions (__expf) are the exact ones
 //   threads     1 to 24                              OS threads that run blocks (default: the cores, at most 16)
 //   timeout_ms  0 to 3600000, 0 for none             longest launch (default 5000)
 //   poison      0 | 1                                fill new device memory, and shared memory by order (default 1)
