@@ -106,6 +106,14 @@ class LauncherRuntime(Protocol):
         the host and their bytes, streams, events. ``None`` where the runtime cannot tell."""
 
 
+class ReservingRuntime(Protocol):
+    """What allocates address space without memory."""
+
+    def reserve(self, size: int, pieces: Sequence[tuple[int, int]]) -> int:
+        """The address of ``size`` bytes of which only ``pieces``, each an offset and a size in bytes, can be accessed,
+        with the rest of their pages; the device frees it as what it allocates. Raises ``HipError``."""
+
+
 @runtime_checkable
 class HoldingRuntime(Protocol):
     """What shows that a launcher's work is not on the stream that it was given: some ``LauncherRuntime``, else
@@ -266,6 +274,9 @@ class RuntimeKind:
     otherwise: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What is otherwise in a launch whose order has this name behind a ``+``, as what holds of an answer that is wrong
     in that order and right then."""
+
+    reserves: bool = False
+    """Its memory can have gaps that take none (``ReservingRuntime``), for cases of several GiB."""
 
     arch_variable: str | None = None
     """The variable of the environment with the architecture to run as, which ``--arch`` sets; a device has its own."""

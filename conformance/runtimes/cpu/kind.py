@@ -37,6 +37,7 @@ KIND = RuntimeKind(
     chooses_wave=True,
     chooses_orders=True,
     unwritten={"shared": SHARED_MEMORY},
+    reserves=True,
     otherwise={"exact": "right with exact functions"},
     asynchronous=False,
     executor_cores=0,

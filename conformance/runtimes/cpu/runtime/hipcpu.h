@@ -43,6 +43,11 @@ int hipcpuOrderMatters(void);
 int hipcpuLaunchOnce(void *function, const unsigned *shape, void **params, unsigned count, void *const *device,
                      char *const *host, const unsigned long *bytes, unsigned long after, unsigned *done);
 
+// An allocation of `bytes` of address space, for hipFree, of which only `count` pieces can be accessed, with the rest
+// of their pages: each an offset and a size, ascending, from the first byte of the allocation to its last. They are
+// zeros.
+int hipcpuReserve(void **p, unsigned long bytes, const unsigned long *pieces, unsigned count);
+
 // The kernels of a loaded module (hipModule_t) as JSON, valid while it is loaded; null for an unknown module:
 //   [{"name": "k", "file": "k.hip", "line": 3, "params": [{"type": "float const*", "size": 8, "align": 8}]}]
 const char *hipcpuModuleKernels(void *module);
