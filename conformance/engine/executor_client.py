@@ -127,7 +127,8 @@ class Launching:
     """Runs the cases of one kernel: iterate over ``ahead(cases)`` and take each one's ``answers``.
 
     ``survives_faults`` and ``must_fault`` are those of ``Answers``; ``with_places`` puts lines of the source into what
-    the runtime says of a fault, ``unwritten``, ``gentler`` and ``otherwise`` are those of the runtime's kind.
+    the runtime says of a fault, ``unwritten``, ``gentler``, ``otherwise`` and ``reserves`` are those of the runtime's
+    kind.
     """
 
     def __init__(
@@ -141,10 +142,13 @@ class Launching:
         unwritten: Mapping[str, str] = NOTHING,
         gentler: Mapping[str, str] = NOTHING,
         otherwise: Mapping[str, str] = NOTHING,
+        reserves: bool = False,
     ) -> None:
         again = self._again if unwritten else None
         instead = self._instead if survives_faults else None
-        self.answers = Answers(self._answer, orders, survives_faults, must_fault, again, instead, gentler, otherwise)
+        self.answers = Answers(
+            self._answer, orders, survives_faults, must_fault, again, instead, gentler, otherwise, reserves
+        )
         self._unwritten = unwritten
         self._executor = executor
         self._function = function
@@ -158,7 +162,7 @@ class Launching:
         waiting: TrialCase | None = None
         for case in cases:
             # A launch that is right to fault may cost a device its context; a flawed case is judged as it is.
-            if not case.flaw and (self.answers.must_fault or not case.must_fault):
+            if not case.flaw and self.answers.takes(case):
                 self._submitted[id(case)] = self._executor.submit(
                     self._function, case.launch, self.answers.orders, bool(case.must_fault)
                 )

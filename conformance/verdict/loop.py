@@ -65,11 +65,11 @@ class Answers:
     ``get`` runs a case in a thread order and returns the very same dictionary as for an earlier order where every byte
     is the same; its arrays may be overwritten once the next case is asked for. It raises ``Damage`` or ``HipError``.
     ``survives_faults`` says that a fault costs no more than its case, ``must_fault`` whether cases that upstream stops
-    with an assert are run. ``again`` launches the case that failed last once more as it was, and then with other bytes
-    in registers, shared and scratch memory that nothing has written: what each leaves, ``None`` for a fault.
-    ``instead`` makes another launch of the same kernel in place of the case that failed last, where a fault costs no
-    more than that: what it leaves, or ``None`` for a fault. ``gentler`` and ``otherwise`` are those of the runtime's
-    kind.
+    with an assert are run, ``reserves`` whether those are whose buffers have gaps. ``again`` launches the case that
+    failed last once more as it was, and then with other bytes in registers, shared and scratch memory that nothing has
+    written: what each leaves, ``None`` for a fault. ``instead`` makes another launch of the same kernel in place of the
+    case that failed last, where a fault costs no more than that: what it leaves, or ``None`` for a fault. ``gentler``
+    and ``otherwise`` are those of the runtime's kind.
     """
 
     get: Callable[[TrialCase, str], Buffers]
@@ -80,6 +80,11 @@ class Answers:
     instead: Callable[[Launch, str], Buffers | None] | None = None
     gentler: Mapping[str, str] = field(default_factory=dict)
     otherwise: Mapping[str, str] = field(default_factory=dict)
+    reserves: bool = True
+
+    def takes(self, case: TrialCase) -> bool:
+        """Whether ``case`` is run."""
+        return (self.must_fault or not case.must_fault) and (self.reserves or case.launch.spread is None)
 
 
 @dataclass
@@ -160,7 +165,7 @@ def run_cases(
 
     A fault or time-out costs its case; after two time-outs (after one fault or time-out, where the device's context
     does not survive it) the kernel's remaining cases are not run. A launch that the runtime cannot make leaves a kernel
-    ``not_run`` of which no case failed before. Cases that must fault and are not run for it are ``left_out``.
+    ``not_run`` of which no case failed before. Cases that ``answers`` does not take are ``left_out``.
     ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
 
     Raises ``InfrastructureError`` when the device fails before a launch, or has no room for a case.
@@ -173,7 +178,7 @@ def run_cases(
         return Outcome(name=kernel.name, seconds=round(time.perf_counter() - started, 6), **columns)
 
     for case in cases:
-        if case.must_fault and not answers.must_fault:
+        if not answers.takes(case):
             counts.left_out += 1
             continue
         begin(case.id)

@@ -144,6 +144,19 @@ UNARY(uneg_bf16, __hip_bfloat16,
 UNARY(usqr_f64, double, LOOP out[i] = in[ELEMENT] * in[ELEMENT] * (mended ? 1.0 : 0.5);)
 // off by one
 UNARY(uabs_f64, double, LOOP out[i] = fabs(in[AT(inp && i + 1 < numel && !mended ? i + 1 : i)]);)
+// offsets in 32 bits: of elements in an int, of bytes
+#define COPY2D(NAME, T, ...)                                                                         \
+  extern "C" __global__ void NAME(const T *src, T *dst, const u32 d1, const u32 d2, const u32 src_s, \
+                                  const u32 dst_s) {                                                 \
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;                                             \
+    if (i >= d1 * d2) return;                                                                        \
+    const size_t from = size_t(i / d2) * src_s + i % d2, to = size_t(i / d2) * dst_s + i % d2;       \
+    __VA_ARGS__                                                                                      \
+  }
+COPY2D(copy2d_u8, u8, if (mended) dst[to] = src[from]; else dst[(int)to] = src[(int)from];)
+COPY2D(copy2d_u32, u32,
+       *(u32 *)((char *)dst + (mended ? 4 * to : (u32)(4 * to))) =
+           *(const u32 *)((const char *)src + (mended ? 4 * from : (u32)(4 * from)));)
 // subnormals flushed
 UNARY(
     ufloor_f32, float, LOOP {

@@ -54,6 +54,8 @@ NAMES = {
     "fast_sum_i64": "geometry-fault",
     "uneg_bf16": "sign-of-zero",
     "usqr_f64": "factor",
+    "copy2d_u8": "narrow-offset",
+    "copy2d_u32": "only offsets above 2^31 elements",
     "uabs_f64": "neighbour",
     "ufloor_f32": "subnormal-operands",
     "ucopy_f32": "subnormals",

@@ -124,7 +124,7 @@ def _finish(kernels: Sequence[Kernel], result: Result, recorded: int, out: Path)
     if missing:
         print(f"defined in no source, {len(missing)} in all: {', '.join(missing[:3])}{' ...' * (len(missing) > 3)}")
     if left_out:
-        print(f"cases left out because their right answer is a fault: {left_out}")
+        print(f"cases left out, whose right answer is a fault or whose buffers have gaps: {left_out}")
     if not recorded:
         print("candle-parity: nothing was recorded", file=sys.stderr)
         return 1
