@@ -24,7 +24,7 @@ _SCALARS: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 _FIELDS: dict[str, tuple[str, ...]] = {
-    family: ("shape", "layout", "far", "values", "info", "outermost", "start", "out_start", "grid", "block")
+    family: ("shape", "layout", "values", "info", "outermost", "far", "start", "out_start", "grid", "block")
     + (() if family == "cast" else ("inp",))
     + tuple(scalars)
     for family, scalars in _SCALARS.items()
