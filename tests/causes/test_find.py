@@ -74,6 +74,18 @@ def test_what_passes_counts() -> None:
     assert named(failing((in_input_order, (strided,)), passed=(plain, other))) == [("contiguity", ["uneg_f32"])]
 
 
+def test_far_rows_go_with_other_strided_cases_that_fail_and_are_a_cause_alone() -> None:
+    far = Evidence(fault="wild address"), ("shape=[2,40],layout=narrowed,far=2147483649",)
+    in_input_order = Evidence(elements=("other",), answers=("input order",))
+    assert named(failing((in_input_order, ("shape=[3,5],layout=transposed",)), far)) == [
+        ("strides-ignored", ["uneg_f32"])
+    ]
+    assert named(failing((ULP, ("shape=[9]",)), far)) == [
+        ("narrow-offset", ["uneg_f32"]),
+        ("one-rounding", ["uneg_f32"]),
+    ]
+
+
 def test_narrow_words_of_info_explain_most_strided_cases_or_none() -> None:
     narrow = Evidence(elements=("other",), answers=("right with info in 32-bit words",))
     strided, other = "shape=[3,5],layout=transposed", "shape=[5,3],layout=transposed"

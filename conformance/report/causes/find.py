@@ -9,7 +9,7 @@ from decimal import Decimal
 from math import comb
 from statistics import median
 
-from conformance.cases.traits import EMPTY, NOT_CONTIGUOUS, TRAITS, traits_of
+from conformance.cases.traits import BEYOND_INT, EMPTY, NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.outcome import Evidence, Status
 from conformance.record import KernelResult
 from conformance.report.causes import compile_errors
@@ -155,10 +155,21 @@ def _causes_of(row: KernelResult, specs: Specs) -> Iterable[tuple[Cause, str, Sh
         kernel = specs.entry(row.name)
         failing = _failing(row)
         passed = tuple(traits_of(text) for text in row.passed)
-        for cause, detail, cases in _assigned(failing, passed, kernel):
-            yield cause, _detail(cause, kernel, cases) or detail, Share(row, cases, passed)
+        told, beyond = _without_far_rows(failing)
+        for cause, detail, cases in _assigned(told, passed, kernel):
+            yield cause, _detail(cause, kernel, cases) or detail, Share(row, (*cases, *beyond), passed)
+            beyond = ()
         if not failing:
             yield UNKNOWN, "", Share(row, (), ())
+
+
+def _without_far_rows(cases: tuple[Case, ...]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
+    """``cases`` without those whose rows lie beyond 2^31 elements, and these, where others of strided operands fail: a
+    mistake with strides shows in gaps as something else, a fault or zeros."""
+    near = tuple(case for case in cases if BEYOND_INT not in case.traits)
+    if not any(NOT_CONTIGUOUS in case.traits for case in near):
+        return cases, ()
+    return near, tuple(case for case in cases if BEYOND_INT in case.traits)
 
 
 def _detail(cause: Cause, kernel: Kernel, cases: Sequence[Case]) -> str:
