@@ -15,7 +15,7 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Launch
 from conformance.outcome import Evidence, Failure, Observation, Outcome, Status
 from conformance.processes import InfrastructureError
-from conformance.runtimes.hip.errors import HipError
+from conformance.runtimes.hip.errors import RESERVE, HipError
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import Mismatch
 from conformance.verdict.evidence import (
@@ -56,6 +56,10 @@ class Damage(Exception):
 
 class Unsupported(Exception):
     """A launch that the runtime cannot make, whatever the kernel: there is no verdict. The message says why."""
+
+
+class NoAddressSpace(Exception):
+    """A case whose buffers have gaps found no room for them: a limit of the process, and nothing of the kernel's."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,9 @@ def run_cases(
         counts.cases += 1
         try:
             failure = loop.run(case)
+        except NoAddressSpace:
+            counts.cases, counts.left_out = counts.cases - 1, counts.left_out + 1
+            continue
         except Unsupported as error:
             if not counts.failed:
                 return outcome(status="not_run", message=str(error))
@@ -240,6 +247,8 @@ class _Loop:
             except HipError as error:
                 if error.is_unsupported:
                     raise Unsupported(error.detail) from None
+                if error.call == RESERVE:
+                    raise NoAddressSpace from None
                 if case.must_fault and error.is_fault:
                     continue
                 self.counts.faults.append(status_of(case, error, self.counts.launches > 1))
