@@ -143,7 +143,8 @@ class KernelResult(Row):
     wired_at: tuple[str, ...] | None = None
     """Where Candle's Rust side asks for the kernel (nowhere: empty; unknown: null)."""
     left_out: Count = 0
-    """Selected cases that were not launched because their right answer is a fault, which would cost the device."""
+    """Selected cases that were not launched: their right answer is a fault, which would cost the device, or their
+    buffers have gaps."""
     compiler: str | None = None
     """Which of two compiled the kernel, "hiprtc" or "hipcc" (null: there was one only)."""
     compiler_name: str | None = None

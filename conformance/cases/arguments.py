@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.case import Case
-from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
+from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar, Spread
 from conformance.cases.layouts import MAX_ELEMENTS, Layout, info_array, layout
+from conformance.cases.spread import FAR, MOST_SPAN, NEAREST_FAR, rows_apart
 from conformance.cases.values import RandomStream, scalar, values
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
@@ -199,6 +200,34 @@ def indexed(
         "num_dims": size_t("num_dims", len(layouts[0].shape)),
         name: info(fields, name, layouts, nullable),
     }
+
+
+def apart(fields: Fields, made: Launch, placed: Mapping[str, Layout], name: str = "info") -> Launch:
+    """``made``, or, where field ``far`` gives a stride, the same with the outermost rows of operands that many elements
+    apart: of those of ``placed``, in the order of the info argument ``name``, that are not contiguous.
+
+    Raises ``ValueError`` where there is none, and for a span beyond Candle's 32-bit index.
+    """
+    if not fields.has("far"):
+        return made
+    stride = fields.number("far", FAR, NEAREST_FAR, MOST_SPAN - 1)
+    buffers = {argument.name: argument for argument in made.args if isinstance(argument, Buffer)}
+    pieces, strides = {}, []
+    for operand_name, one in placed.items():
+        spread = not one.contiguous and one.shape[0] > 1 and one.strides[0] == max(one.strides)
+        strides.append((stride, *one.strides[1:]) if spread else one.strides)
+        if spread:
+            buffer, rows = buffers[operand_name], one.shape[0]
+            if (rows - 1) * stride + one.strides[0] > MOST_SPAN:
+                raise ValueError(
+                    f"case {fields.case.id}: {operand_name} spans more elements than Candle's index has numbers, 2^32"
+                )
+            pieces[operand_name] = rows_apart(rows, one.strides[0], stride, buffer.start, buffer.data.size)
+    if not pieces or name not in buffers:
+        raise ValueError(f"case {fields.case.id}: far needs an operand whose outermost rows have gaps between them")
+    shape = next(iter(placed.values())).shape
+    real = replace(buffers[name], data=info_array(shape, *strides))
+    return replace(made, spread=Spread({name: real}, pieces))
 
 
 def launch(kernel: Kernel, fields: Fields, threads: int, given: Mapping[str, Argument], strides: bool = True) -> Launch:

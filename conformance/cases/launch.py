@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,6 +61,30 @@ Argument = Scalar | Null | Buffer | Stream
 
 
 @dataclass(frozen=True)
+class Piece:
+    """``count`` elements from element ``at`` of the buffer closed up on; in the allocation the first is element
+    ``place``."""
+
+    at: int
+    count: int
+    place: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What a kernel gets in place of a launch that is closed up: the arguments in ``given``, by name, with the real
+    strides, and the ``pieces`` of buffers, by name; other arguments as they are."""
+
+    given: Mapping[str, Scalar | Buffer]
+    pieces: Mapping[str, tuple[Piece, ...]]
+
+    def place(self, buffer: str, index: int) -> int:
+        """Where element ``index`` of ``buffer`` closed up lies in its allocation."""
+        piece = next(piece for piece in reversed(self.pieces[buffer]) if index >= piece.at)
+        return piece.place + index - piece.at
+
+
+@dataclass(frozen=True)
 class Launch:
     """A kernel's argument list in parameter order, with grid and block (x, y, z) and dynamic shared memory in bytes."""
 
@@ -74,6 +99,9 @@ class Launch:
 
     own_geometry: bool = False
     """Whether grid, block and shared memory are the port's, and not Candle's."""
+
+    spread: Spread | None = None
+    """How what the launch describes closed up lies in memory that is mostly gaps."""
 
     def with_lanes(self, wave: int) -> Launch:
         """The same call with the device's own number of lanes for the argument that has it."""

@@ -10,12 +10,15 @@ from math import prod
 
 from conformance.cases.case import parse_fields
 from conformance.cases.layouts import is_layout
+from conformance.cases.spread import FAR
 
 NOT_CONTIGUOUS = "operands that are not contiguous"
 EMPTY = "no elements"
+BEYOND_INT = "offsets above 2^31 elements"
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _LAYOUT_FIELDS = ("layout", "lhs", "rhs", "ids", "t", "f", "source", "kernel")
+_STRIDES = ("src_s", "dst_s")
 _PLAIN = ("contiguous", "ones", "narrowed_first")
 _WITH_NAN = ("wide", "special", "core", "exhaustive", "poles")
 _NONE_IDS = ("none", "mixed", "limits")
@@ -55,6 +58,11 @@ class Fields:
         return self.texts.get(name, "") in values
 
 
+def _far(fields: Fields) -> bool:
+    """Whether rows lie so far apart that their offsets are beyond an int."""
+    return "far" in fields.texts or any(number >= FAR for name in _STRIDES for number in fields.numbers(name))
+
+
 def _square(fields: Fields) -> bool:
     sizes = fields.shape[2:]
     taps, out, steps = (fields.numbers(name) for name in ("k", "out", "stride"))
@@ -71,6 +79,7 @@ _TRAITS: tuple[tuple[str, Callable[[Fields], bool]], ...] = (
     ("a null alpha or beta", lambda f: f.among("alpha", ("null",)) or f.among("beta", ("null",))),
     ("a broadcast operand", lambda f: any(name.startswith("broadcast") or name == "scalar" for name in f.layouts())),
     (NOT_CONTIGUOUS, lambda f: bool(f.layouts())),
+    (BEYOND_INT, _far),
     ("a null info", lambda f: not f.layouts() and not f.among("info", ("given",))),
     ("a start offset", lambda f: any(name == "start" or name.endswith("_start") for name in f.texts)),
     ("a grid smaller than the data", lambda f: "grid" in f.texts),

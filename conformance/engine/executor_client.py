@@ -18,6 +18,7 @@ from conformance.engine.remote_executor import Executor, Function, Lost, Submitt
 from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.errors import HipError
+from conformance.runtimes.kind import SHARED_MEMORY
 from conformance.verdict.loop import Answers, Buffers, Damage
 from conformance.verdict.trials import TrialCase
 
@@ -126,7 +127,8 @@ class Launching:
     """Runs the cases of one kernel: iterate over ``ahead(cases)`` and take each one's ``answers``.
 
     ``survives_faults`` and ``must_fault`` are those of ``Answers``; ``with_places`` puts lines of the source into what
-    the runtime says of a fault, ``unwritten`` and ``gentler`` are those of the runtime's kind.
+    the runtime says of a fault, ``unwritten``, ``gentler``, ``otherwise`` and ``reserves`` are those of the runtime's
+    kind.
     """
 
     def __init__(
@@ -139,10 +141,14 @@ class Launching:
         with_places: Callable[[str], str] = str,
         unwritten: Mapping[str, str] = NOTHING,
         gentler: Mapping[str, str] = NOTHING,
+        otherwise: Mapping[str, str] = NOTHING,
+        reserves: bool = False,
     ) -> None:
         again = self._again if unwritten else None
         instead = self._instead if survives_faults else None
-        self.answers = Answers(self._answer, orders, survives_faults, must_fault, again, instead, gentler)
+        self.answers = Answers(
+            self._answer, orders, survives_faults, must_fault, again, instead, gentler, otherwise, reserves
+        )
         self._unwritten = unwritten
         self._executor = executor
         self._function = function
@@ -156,7 +162,7 @@ class Launching:
         waiting: TrialCase | None = None
         for case in cases:
             # A launch that is right to fault may cost a device its context; a flawed case is judged as it is.
-            if not case.flaw and (self.answers.must_fault or not case.must_fault):
+            if not case.flaw and self.answers.takes(case):
                 self._submitted[id(case)] = self._executor.submit(
                     self._function, case.launch, self.answers.orders_of(case.case), bool(case.must_fault)
                 )
@@ -190,7 +196,11 @@ class Launching:
     def _again(self, case: TrialCase, order: str) -> Iterator[tuple[str, Buffers | None]]:
         """What ``case``, whose answer was asked for last, leaves when it is launched again: as it was, then with other
         bytes in what nothing has written, by name. ``None`` is a fault. Raises ``Lost``."""
-        orders = {"": order, **{words: f"{order}+{name}" for name, words in self._unwritten.items()}}
+        shared = case.launch.shared or self._function.shared != 0
+        unwritten = {words: name for name, words in self._unwritten.items() if shared or words != SHARED_MEMORY}
+        if not unwritten:
+            return
+        orders = {"": order, **{words: f"{order}+{name}" for words, name in unwritten.items()}}
         launched = tuple(orders.values())
         submitted = self._executor.submit(self._function, case.launch, launched, must_fault=True, over=self._judged)
         for words, each in orders.items():

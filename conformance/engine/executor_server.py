@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from conformance.engine.guarded_launch import GuardedLaunch, filled
 from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Progress, ready
@@ -20,6 +20,9 @@ from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.hip.matrix_products import Products, open_products
 from conformance.runtimes.hip.random_numbers import Generators, open_generators
 from conformance.runtimes.hip.vendor_library import NoLibrary
+
+if TYPE_CHECKING:
+    from conformance.runtimes.kind import ReservingRuntime
 
 CONTEXT_LOST = 7
 """Exit code of a child whose device context did not survive a fault."""
@@ -88,7 +91,9 @@ class Server:
         if function is None:
             return {"function": None}
         self._functions.append(function)
-        return {"function": len(self._functions) - 1}
+        knows = self._kind.unwritten and not message["launcher"]
+        shared = self._device.static_shared(function) if knows else None
+        return {"function": len(self._functions) - 1, "shared": shared}
 
     def _library(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
         """The function that makes the call ``name`` of the vendor's library, and that library."""
@@ -113,7 +118,7 @@ class Server:
         calls: list[PreparedCall | None] = []
         untold = 0
         both = message["orders"][:2] == ["forward", "reverse"]
-        simple = not (message["types"] or message["scratch"])
+        simple = not (message["types"] or message["scratch"] or any(message["pieces"]))
         may_skip = both and simple and not message["must_fault"]
         once = GuardedLaunch(self._device, self._functions[message["function"]], arena, message)
         simple = simple and self._device.runtime.guards_memory
@@ -173,8 +178,36 @@ class Server:
 
     def _run(self, arena: Arena, message: Mapping[str, Any], number: int, again: bool = False) -> PreparedCall | None:
         """Launch in order ``number``; a launcher's call. What is launched ``again`` is not read back."""
+        if any(message["pieces"]):
+            self._with_gaps(arena, message, number)
+            return None
         way = self._guarded if self._device.runtime.guards_memory else self._in_one_piece
         return way(arena, message, number, again)
+
+    def _with_gaps(self, arena: Arena, message: Mapping[str, Any], number: int) -> None:
+        """A kernel's launch with buffers of which some have gaps: only their pieces are copied."""
+        device, out = self._device, message["total"] * (number + 1)
+        bases: list[int] = []
+        copies: list[tuple[int, int, int]] = []
+        try:
+            for (offset, size), pieces in zip(message["buffers"], message["pieces"], strict=True):
+                base = self._reserve(pieces) if pieces else device.allocate(size)
+                bases.append(base)
+                copies += [(offset + at, base + place, count) for at, count, place in pieces or [(0, size, 0)]]
+            for at, address, count in copies:
+                device.write(address, arena.address(at, count), count)
+            self._start(message, bases)
+            for at, address, count in copies:
+                device.read(arena.address(out + at, count), address, count)
+        finally:
+            for base in bases:
+                device.free(base)
+
+    def _reserve(self, pieces: Sequence[tuple[int, int, int]]) -> int:
+        """Address space that reaches to the end of the last of ``pieces``."""
+        _, count, place = pieces[-1]
+        runtime = cast("ReservingRuntime", self._device.runtime)
+        return runtime.reserve(place + count, [(place, count) for _, count, place in pieces])
 
     def _guarded(self, arena: Arena, message: Mapping[str, Any], number: int, again: bool) -> PreparedCall | None:
         """An allocation for each buffer: the runtime itself sees an access outside of one."""

@@ -245,7 +245,7 @@ class Judge:
         kind = runtime_kind(setup.runtime)
         launching = Launching(
             *(executor, found.function, setup.orders, survives, faults, found.with_places),
-            *(kind.unwritten, kind.gentler),
+            *(kind.unwritten, kind.gentler, kind.otherwise, kind.reserves and mode.launches_spread),
         )
         made = mode.cases(kernel, cases, setup.salt)
         made = with_wave(made, self._executors.ready.wave) if kernel.is_launcher else made

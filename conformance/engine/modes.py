@@ -122,6 +122,9 @@ class CaseMode(Mode):
     launches_faults: ClassVar[bool] = True
     """Whether cases that upstream stops with an assert are launched, where the device survives them."""
 
+    launches_spread: ClassVar[bool] = True
+    """Whether cases whose buffers have gaps are launched, where the device has room for them."""
+
     always_all: ClassVar[bool] = True
     """Whether cases without a part in the verdict are run unasked; else with ``--all-cases``."""
 
@@ -189,6 +192,7 @@ class RecordAnswers(PortMode):
     """Keep in ``folder`` what a port answers to generated cases, judged by nobody: ``record``."""
 
     launches_faults: ClassVar[bool] = False  # what is recorded has an answer
+    launches_spread: ClassVar[bool] = False  # and its arguments are what the kernel was given
 
     folder: Path
 

@@ -7,7 +7,7 @@ shape or that does not come is an executor lost, never a verdict.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from conformance.cases.launch import Buffer, Launch, Scalar, Stream
+from conformance.cases.launch import Buffer, Launch, Scalar, Spread, Stream
 from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Late, Progress, aligned
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import CANARY, describe
@@ -80,6 +80,7 @@ class _Loaded(_Answer):
     module: int | None = None
     kernels: list[KernelRow] | None = None
     function: int | None = None
+    shared: int | None = Field(default=None, ge=0)
     about: Text = ""
 
 
@@ -101,11 +102,13 @@ _Kind = TypeVar("_Kind", bound=_Answer)
 
 @dataclass(frozen=True)
 class Function:
-    """A kernel of a loaded code object, in this executor, and the most threads of a block of it, where known."""
+    """A kernel of a loaded code object, in this executor; where known, the most threads of a block of it, and the bytes
+    of its ``__shared__`` variables."""
 
     name: str
     number: int
     most_threads: int | None = None
+    shared: int | None = None
 
 
 @dataclass
@@ -168,7 +171,7 @@ class Executor:
         ``HipError`` and ``Lost``."""
         self.drain()
         answer = self._ask({"do": "function", "module": module, "name": name, "launcher": launcher}, _Loaded)
-        return None if answer.function is None else Function(name, answer.function)
+        return None if answer.function is None else Function(name, answer.function, shared=answer.shared)
 
     def library(self, name: str) -> tuple[Function | None, str]:
         """As ``function`` the call ``name`` of the vendor's library; the library's name, or why there is none."""
@@ -197,6 +200,7 @@ class Executor:
         arena = self._arenas[slot]
         arena.grow(places.total * (1 + len(orders)))
         fill(arena, places, self._pad)
+        spread = launch.spread
         message = {
             "do": "launch",
             "arena": slot,
@@ -208,6 +212,7 @@ class Executor:
             "scratch": [buffer.data.nbytes for buffer in places.scratch],
             "names": [buffer.name for buffer in (*(row[0] for row in places.buffers), *places.scratch)],
             "buffers": [(offset, size) for _, offset, size in places.buffers],
+            "pieces": [[] if spread is None else _pieces(spread, buffer) for buffer, _, _ in places.buffers],
             "total": places.total,
             "orders": orders,
             "must_fault": must_fault,
@@ -269,7 +274,10 @@ class Executor:
                 after = int(np.count_nonzero(content[offset + size : offset + size + self._pad] != CANARY))
                 if before or after:
                     damaged[buffer.name] = f"{before} bytes before and {after} bytes after the buffer were overwritten"
-            buffers[buffer.name] = content[offset : offset + size].view(buffer.data.dtype)
+            left = content[offset : offset + size].view(buffer.data.dtype)
+            given = submitted.places.given.get(buffer.name)
+            unchanged = given is not None and np.array_equal(left, given.data)
+            buffers[buffer.name] = buffer.data if unchanged else left
         return buffers, damaged
 
     def _equal(self, submitted: Submitted, number: int) -> bool:
@@ -351,11 +359,13 @@ class Places:
     """Where the buffers of a launch lie in an arena: (offset, bytes) each, and the bytes of all with guards.
 
     ``scratch`` are buffers whose content is anybody's, before and after: the executor makes them, behind all others.
+    ``given`` is what the kernel gets in place of a buffer that describes the launch closed up.
     """
 
     buffers: tuple[tuple[Buffer, int, int], ...]
     scratch: tuple[Buffer, ...]
     total: int
+    given: Mapping[str, Buffer]
 
 
 def places_of(launch: Launch, pad: int) -> Places:
@@ -367,7 +377,9 @@ def places_of(launch: Launch, pad: int) -> Places:
             buffers.append((buffer, at, buffer.data.nbytes))
             at += aligned(buffer.data.nbytes) + pad
     scratch = tuple(buffer for buffer in every if buffer.role == "scratch")
-    return Places(tuple(buffers), scratch, max(aligned(at), 1))
+    spread = {} if launch.spread is None else launch.spread.given
+    given = {name: argument for name, argument in spread.items() if isinstance(argument, Buffer)}
+    return Places(tuple(buffers), scratch, max(aligned(at), 1), given)
 
 
 def fill(arena: Arena, places: Places, pad: int) -> None:
@@ -377,7 +389,14 @@ def fill(arena: Arena, places: Places, pad: int) -> None:
         content[:] = CANARY
     for buffer, offset, size in places.buffers:
         if size:
-            content[offset : offset + size] = buffer.data.view(np.uint8)
+            content[offset : offset + size] = places.given.get(buffer.name, buffer).data.view(np.uint8)
+
+
+def _pieces(spread: Spread, buffer: Buffer) -> list[tuple[int, int, int]]:
+    """The pieces of ``buffer``, in bytes: where each is in its content, how long, and where in its allocation; empty
+    for one without gaps."""
+    size = buffer.data.itemsize
+    return [(one.at * size, one.count * size, one.place * size) for one in spread.pieces.get(buffer.name, ())]
 
 
 def slots_of(launch: Launch, places: Places) -> list[Any]:
@@ -386,7 +405,8 @@ def slots_of(launch: Launch, places: Places) -> list[Any]:
     ``None`` is the stream.
     """
     number, scratch, slots = 0, len(places.buffers), list[Any]()
-    for argument in launch.args:
+    real = {} if launch.spread is None else launch.spread.given
+    for argument in (real.get(argument.name, argument) for argument in launch.args):
         if isinstance(argument, Buffer) and argument.role == "scratch":
             slots.append((scratch, 0))
             scratch += 1

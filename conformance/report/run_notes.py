@@ -238,7 +238,7 @@ def _left_out(rows: Sequence[KernelResult]) -> str | None:
     count = sum(row.left_out for row in rows)
     kernels = sum(row.left_out > 0 for row in rows)
     text = f"{count} cases of {kernels} kernels were not launched: their right answer is a fault, which the device"
-    return f"{text} would not survive" if count else None
+    return f"{text} would not survive, or they span gaps of memory that only the cpu runtime has" if count else None
 
 
 def _of_passing(rows: Sequence[KernelResult]) -> list[str]:

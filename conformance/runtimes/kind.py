@@ -14,6 +14,10 @@ CodeFormat = Literal["host", "amd", "opaque"]
 """Whose tables of kernels code objects have: the cpu runtime's, AMD's metadata, or none that can be read here."""
 
 
+SHARED_MEMORY = "shared memory"
+"""What ``RuntimeKind.unwritten`` calls it; a kernel that has none cannot depend on it."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """What is to run the kernels.
@@ -100,6 +104,14 @@ class LauncherRuntime(Protocol):
     def live(self) -> tuple[int, ...] | None:
         """What is allocated or created and not yet freed or destroyed: allocations of the device and their bytes, of
         the host and their bytes, streams, events. ``None`` where the runtime cannot tell."""
+
+
+class ReservingRuntime(Protocol):
+    """What allocates address space without memory."""
+
+    def reserve(self, size: int, pieces: Sequence[tuple[int, int]]) -> int:
+        """The address of ``size`` bytes of which only ``pieces``, each an offset and a size in bytes, can be accessed,
+        with the rest of their pages; the device frees it as what it allocates. Raises ``HipError``."""
 
 
 @runtime_checkable
@@ -258,6 +270,13 @@ class RuntimeKind:
 
     gentler: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What spares a launch whose order has this name behind a ``+``, as what holds of an answer that is right then."""
+
+    otherwise: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What is otherwise in a launch whose order has this name behind a ``+``, as what holds of an answer that is wrong
+    in that order and right then."""
+
+    reserves: bool = False
+    """Its memory can have gaps that take none (``ReservingRuntime``), for cases of several GiB."""
 
     arch_variable: str | None = None
     """The variable of the environment with the architecture to run as, which ``--arch`` sets; a device has its own."""

@@ -65,7 +65,7 @@ def _ties(buffer: WrongBuffer) -> bool:
     return bool((np.abs(source - e.got) == np.abs(source - e.expected)).all())
 
 
-def _out_of_range(buffer: WrongBuffer) -> bool:
+def out_of_range(buffer: WrongBuffer) -> bool:
     """Whether every wrong element comes from a NaN or from a number whose integer part the type cannot hold."""
     source, kind = _source(buffer), buffer.dtype
     if source is None or not kind.is_integer or buffer.operands[0].dtype.kind != "float":
@@ -106,7 +106,7 @@ CONVERSIONS: tuple[tuple[str, tuple[str, ...], Callable[[WrongBuffer], bool]], .
     ("truncated", ("cast",), _truncated),
     ("rounded to float first", ("cast",), _through_f32),
     ("halfway between", ("cast",), _ties),
-    ("source out of range", ("cast",), _out_of_range),
+    ("source out of range", ("cast",), out_of_range),
     ("low bits of the source", ("cast",), _low_bits),
     ("product and sum rounded each", ("affine",), _two_roundings),
 )

@@ -34,8 +34,23 @@ RIGHT_WITH_NARROW_INFO = "right with info in 32-bit words"
 """What holds of a case that the kernel answers right once it gets dimensions and strides so."""
 
 RIGHT_IN_BLOCKS = "right in blocks of "
-"""How what holds of a case begins that the kernel answers right in blocks of another size, as candle-parity.toml has
-it."""
+"""How that begins in older records, with nothing but the sizes of the block."""
+
+RIGHT_LAUNCHED_WITH = "right launched with "
+"""How what holds of a case begins that the kernel answers right in another launch geometry, as candle-parity.toml has
+it: ``grid = ["ceildiv(numel, 256)"]; block = [256]``."""
+
+_BY_ROUNDING = frozenset(
+    (
+        "1 ulp towards zero",
+        "1 ulp away from zero",
+        "few ulp",
+        "sign of zero",
+        "zero for subnormal",
+        "subnormal for zero",
+    )
+)
+"""Kinds of wrong elements that no launch geometry makes."""
 
 _ADDRESS_FAULTS = ("read past the end", "write past the end", "wild address", "illegal address", "canary overwritten")
 
@@ -64,6 +79,11 @@ def evidence_of_fault(kernel: Kernel, launch: Launch, message: str) -> Evidence:
         return Evidence(answers=leaving_the_buffer(kernel, launch), fault=kind)
     narrow = kind == "integer division" and has_dims_of_several_words(kernel, launch)
     return Evidence(answers=(INFO_IN_32_BITS,) if narrow else (), fault=kind)
+
+
+def may_be_of_geometry(evidence: Evidence) -> bool:
+    """Whether a launch in another geometry than the port's own may leave ``evidence``."""
+    return evidence.fault is not None or not _BY_ROUNDING.issuperset(evidence.elements)
 
 
 def in_one_order_only(evidence: Evidence) -> Evidence:

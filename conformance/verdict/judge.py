@@ -160,6 +160,9 @@ def _compare(
         if mismatch is not None:
             read = operands(case.launch, mismatch.index)
             why = f"{mismatch.why}; {read}" if read else mismatch.why
+            if case.launch.spread is not None and argument.name in case.launch.spread.pieces:
+                place = case.launch.spread.place(argument.name, start + mismatch.index)
+                why = f"{why}; the gaps are left out: in its allocation this is element {place}"
             evidence = evidence_of(kernel, case.launch, argument, got[start:], expected)
             return replace(mismatch, why=why, evidence=evidence), False
     return None, tie_order_differs

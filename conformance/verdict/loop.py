@@ -16,19 +16,21 @@ from conformance.cases.large import is_large
 from conformance.cases.launch import Launch
 from conformance.outcome import Evidence, Failure, Observation, Outcome
 from conformance.processes import InfrastructureError
-from conformance.runtimes.hip.errors import HipError
+from conformance.runtimes.hip.errors import RESERVE, HipError
 from conformance.spec.kernel import Kernel
 from conformance.status import Status
 from conformance.verdict.compare import Mismatch
 from conformance.verdict.evidence import (
     RIGHT_IN_ANOTHER_ORDER,
-    RIGHT_IN_BLOCKS,
+    RIGHT_LAUNCHED_WITH,
     RIGHT_WITH_NARROW_INFO,
     evidence_of_fault,
     in_one_order_only,
+    may_be_of_geometry,
     with_unwritten,
 )
-from conformance.verdict.mistakes import with_narrow_info, with_other_blocks
+from conformance.verdict.geometries import in_other_geometries
+from conformance.verdict.mistakes import with_narrow_info
 from conformance.verdict.trials import TrialCase
 
 KEPT_FAILURES = 20
@@ -37,8 +39,14 @@ KEPT_FAILURES = 20
 TIMEOUTS_BEFORE_GIVING_UP = 2
 """Where the process survives it, as it survives any number of faults; elsewhere the first of either is the last."""
 
-_TRIED_IN_BLOCKS = 3
-"""Failing cases of a kernel that are launched again in blocks of another size."""
+_TRIED_OTHERWISE = 3
+"""Failing cases of a kernel that are launched again in other ways, of which none may explain them."""
+
+_GEOMETRIES = 6
+"""In which a case is found to be right: then no other is tried."""
+
+_LONG = 1.0
+"""Seconds that a launch in another geometry may take: after a longer one no other is tried."""
 
 Buffers = dict[str, NDArray[Any]]
 """Every buffer's whole content after a launch, by parameter name."""
@@ -52,6 +60,10 @@ class Unsupported(Exception):
     """A launch that the runtime cannot make, whatever the kernel: there is no verdict. The message says why."""
 
 
+class NoAddressSpace(Exception):
+    """A case whose buffers have gaps found no room for them: a limit of the process, and nothing of the kernel's."""
+
+
 @dataclass(frozen=True)
 class Answers:
     """Where the answers to cases come from.
@@ -59,10 +71,11 @@ class Answers:
     ``get`` runs a case in a thread order and returns the very same dictionary as for an earlier order where every byte
     is the same; its arrays may be overwritten once the next case is asked for. It raises ``Damage`` or ``HipError``.
     ``survives_faults`` says that a fault costs no more than its case, ``must_fault`` whether cases that upstream stops
-    with an assert are run. ``again`` launches the case that failed last once more as it was, and then with other bytes
-    in registers, shared and scratch memory that nothing has written: what each leaves, ``None`` for a fault.
-    ``instead`` makes another launch of the same kernel in place of the case that failed last, where a fault costs no
-    more than that: what it leaves, or ``None`` for a fault. ``gentler`` is that of the runtime's kind.
+    with an assert are run, ``reserves`` whether those are whose buffers have gaps. ``again`` launches the case that
+    failed last once more as it was, and then with other bytes in registers, shared and scratch memory that nothing has
+    written: what each leaves, ``None`` for a fault. ``instead`` makes another launch of the same kernel in place of the
+    case that failed last, where a fault costs no more than that: what it leaves, or ``None`` for a fault. ``gentler``
+    and ``otherwise`` are those of the runtime's kind.
     """
 
     get: Callable[[TrialCase, str], Buffers]
@@ -72,6 +85,12 @@ class Answers:
     again: Callable[[TrialCase, str], Iterable[tuple[str, Buffers | None]]] | None = None
     instead: Callable[[Launch, str], Buffers | None] | None = None
     gentler: Mapping[str, str] = field(default_factory=dict)
+    otherwise: Mapping[str, str] = field(default_factory=dict)
+    reserves: bool = True
+
+    def takes(self, case: TrialCase) -> bool:
+        """Whether ``case`` is run."""
+        return (self.must_fault or not case.must_fault) and (self.reserves or case.launch.spread is None)
 
     def orders_of(self, case: Case) -> tuple[str, ...]:
         """The thread orders in which ``case`` runs: the first alone of one that takes long."""
@@ -156,7 +175,7 @@ def run_cases(
 
     A fault or time-out costs its case; after two time-outs (after one fault or time-out, where the device's context
     does not survive it) the kernel's remaining cases are not run. A launch that the runtime cannot make leaves a kernel
-    ``not_run`` of which no case failed before. Cases that must fault and are not run for it are ``left_out``.
+    ``not_run`` of which no case failed before. Cases that ``answers`` does not take are ``left_out``.
     ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
 
     Raises ``InfrastructureError`` when the device fails before a launch, or has no room for a case.
@@ -169,7 +188,7 @@ def run_cases(
         return Outcome(name=kernel.name, seconds=round(time.perf_counter() - started, 6), **columns)
 
     for case in cases:
-        if case.must_fault and not answers.must_fault:
+        if not answers.takes(case):
             counts.left_out += 1
             continue
         begin(case.id)
@@ -177,6 +196,9 @@ def run_cases(
         counts.cases += 1
         try:
             failure = loop.run(case)
+        except NoAddressSpace:
+            counts.cases, counts.left_out = counts.cases - 1, counts.left_out + 1
+            continue
         except Unsupported as error:
             if not counts.failed:
                 return outcome(status="not_run", message=str(error))
@@ -196,6 +218,15 @@ def run_cases(
     return outcome(**{**counts.columns(), **found})
 
 
+@dataclass
+class _Explained:
+    """What has made failing cases of a kernel right: names behind a ``+`` in their order, and the launch geometries in
+    which all that were tried are; ``None`` where none was tried yet."""
+
+    otherwise: set[str] = field(default_factory=set)
+    geometries: frozenset[str] | None = None
+
+
 @dataclass(frozen=True)
 class _Loop:
     """One kernel, whose cases are run one after the other."""
@@ -205,6 +236,7 @@ class _Loop:
     handler: AnswerHandler
     command: str
     counts: Counts
+    explained: _Explained = field(default_factory=_Explained)
 
     def run(self, case: TrialCase) -> Failure | None:
         """Run ``case`` in every order up to the first that fails; counts launches and notes faults."""
@@ -221,6 +253,8 @@ class _Loop:
             except HipError as error:
                 if error.is_unsupported:
                     raise Unsupported(error.detail) from None
+                if error.call == RESERVE:
+                    raise NoAddressSpace from None
                 if case.must_fault and error.is_fault:
                     continue
                 self.counts.faults.append(status_of(case, error, self.counts.launches > 1))
@@ -278,24 +312,54 @@ class _Loop:
         return tuple(found)
 
     def _if_launched_otherwise(self, case: TrialCase, order: str, evidence: Evidence) -> Evidence:
-        """``evidence`` of a failing case, and whether the kernel is right once info is as it reads it, on a gentler
-        machine, or in blocks of another size; the latter is tried of its first failing cases."""
+        """``evidence`` of a failing case, and whether the kernel is right once info is as it reads it, with exact
+        functions, on a gentler machine, or in another launch geometry. What may explain none of its cases is tried of
+        the first ones only."""
         if self.answers.instead is None or case.must_fault:
             return evidence
-        others = [(RIGHT_WITH_NARROW_INFO, launch, order) for launch in with_narrow_info(self.kernel, case.launch)]
+        first = self.counts.failed < _TRIED_OTHERWISE
+        for launch in with_narrow_info(self.kernel, case.launch):
+            if self._is_right_instead(case, launch, order):
+                return _with_answers(evidence, RIGHT_WITH_NARROW_INFO)
+        for name, answer in self.answers.otherwise.items():
+            known = name in self.explained.otherwise
+            if (first or known) and self._is_right_instead(case, case.launch, f"{order}+{name}"):
+                self.explained.otherwise.add(name)
+                return _with_answers(evidence, answer)
+        gentler: list[tuple[str, str]] = []
         if RIGHT_IN_ANOTHER_ORDER in evidence.answers:
-            others += [(answer, case.launch, f"{order}+{name}") for name, answer in self.answers.gentler.items()]
-        elif self.counts.failed < _TRIED_IN_BLOCKS:
+            gentler = [(answer, f"{order}+{name}") for name, answer in self.answers.gentler.items()]
+        elif first:
             later = self.answers.orders[self.answers.orders.index(order) + 1 :]
-            gentler = (f"{each}+{name}" for each in later for name in self.answers.gentler)
-            others += [(RIGHT_IN_ANOTHER_ORDER, case.launch, how) for how in gentler]
-        if self.counts.failed < _TRIED_IN_BLOCKS:
-            others += [(f"{RIGHT_IN_BLOCKS}{block}", launch, order) for block, launch in with_other_blocks(case.launch)]
-        for answer, launch, how in others:
-            buffers = self.answers.instead(launch, how)
-            if buffers is not None and self.handler.is_right(replace(case, launch=launch), buffers):
-                return replace(evidence, answers=(answer, *evidence.answers))
+            gentler = [(RIGHT_IN_ANOTHER_ORDER, f"{each}+{name}") for each in later for name in self.answers.gentler]
+        for answer, how in gentler:
+            if self._is_right_instead(case, case.launch, how):
+                return _with_answers(evidence, answer)
+        if (first or self.explained.geometries) and may_be_of_geometry(evidence):
+            return _with_answers(evidence, *self._geometries(case, order))
         return evidence
+
+    def _is_right_instead(self, case: TrialCase, launch: Launch, how: str) -> bool:
+        """Whether ``case`` is answered right by ``launch`` in an order that ``how`` says."""
+        assert self.answers.instead is not None
+        buffers = self.answers.instead(launch, how)
+        return buffers is not None and self.handler.is_right(replace(case, launch=launch), buffers)
+
+    def _geometries(self, case: TrialCase, order: str) -> list[str]:
+        """The launch geometries in which ``case`` is answered right, of those in which all cases before were; as what
+        holds of it."""
+        found: list[str] = []
+        before = self.explained.geometries
+        for text, launch in in_other_geometries(self.kernel.launch, case.case, case.launch):
+            if before is not None and text not in before:
+                continue
+            started = time.perf_counter()
+            if self._is_right_instead(case, launch, order):
+                found.append(text)
+            if len(found) == _GEOMETRIES or time.perf_counter() - started > _LONG:
+                break
+        self.explained.geometries = frozenset(found)
+        return [f"{RIGHT_LAUNCHED_WITH}{text}" for text in found]
 
     def _reproduce(self, case: TrialCase, order: str | None = None) -> str:
         named = order and len(self.answers.orders) > 1
@@ -307,6 +371,10 @@ def _counted(faults: list[Status]) -> str:
     late = faults.count("timeout")
     counts = ((len(faults) - late, "fault"), (late, "time-out"))
     return " and ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts if count)
+
+
+def _with_answers(evidence: Evidence, *answers: str) -> Evidence:
+    return replace(evidence, answers=(*answers, *evidence.answers))
 
 
 def _equal(one: Buffers, other: Buffers) -> bool:

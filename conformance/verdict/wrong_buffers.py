@@ -16,6 +16,7 @@ from conformance.cases.launch import Buffer, Launch
 from conformance.dtypes import dtype
 from conformance.verdict.compare import is_nan, judge
 from conformance.verdict.conversions import CONVERSIONS, equal
+from conformance.verdict.cpu_backend import CPU_BACKEND
 from conformance.verdict.mistakes import INFO, mistakes
 from conformance.verdict.operands import Operand
 from conformance.verdict.wrong_elements import WrongBuffer
@@ -36,6 +37,15 @@ _SOME_SINGLE = 2.0**-30
 _CANCELLING = 8
 """Units of the operand's last place: what subtracting near values leaves as an error."""
 
+_NEAR_1 = 0.02
+"""How far a factor is from 1 at most of which rounding may hide a part."""
+
+_SPREAD = 3
+"""Units of the last place by which answers that are off by one factor may differ from that."""
+
+SCALED_BY = "off by 1 and "
+"""How what holds of answers begins that are all off by one factor near 1: what follows is how far from 1 it is."""
+
 _GELUS = {"gelu": "gelu_erf", "gelu_erf": "gelu"}
 """Each with the one that it is mistaken for."""
 
@@ -52,6 +62,7 @@ def answers(buffer: WrongBuffer) -> tuple[str, ...]:
         found += _position(buffer)
         found += (name for name, holds in _WHOLE if holds(buffer))
         found += _factor(buffer)
+        found += _scaled(buffer)
         bits = buffer.dtype.bits
         wrong = buffer.elements.wrong
         found += _lane_mistakes(buffer.launch, wrong.at, wrong.got.view(bits), buffer.expected.value.view(bits))
@@ -61,7 +72,9 @@ def answers(buffer: WrongBuffer) -> tuple[str, ...]:
         found += (name for name, holds in _ROWS if buffer.rows is not None and holds(buffer.rows))
         found += _of_the_row(buffer)
         family = buffer.kernel.launch
-        found += (name for name, families, holds in CONVERSIONS if family in families and holds(buffer))
+        found += (
+            name for name, families, holds in (*CONVERSIONS, *CPU_BACKEND) if family in families and holds(buffer)
+        )
     return tuple(found)
 
 
@@ -182,8 +195,26 @@ def _factor(buffer: WrongBuffer) -> Iterator[str]:
         return
     middle = float(np.median(ratio[usable]))
     precision = 2.0 ** -(e.dtype.floating.mantissa if e.is_float else 6)
-    if abs(abs(middle) - 1) > 0.02 and bool((np.abs(ratio[usable] / middle - 1) <= 4 * precision).all()):
+    if abs(abs(middle) - 1) > _NEAR_1 and bool((np.abs(ratio[usable] / middle - 1) <= 4 * precision).all()):
         yield f"factor {middle:.3g}"
+
+
+def _scaled(buffer: WrongBuffer) -> Iterator[str]:
+    """The one factor near 1 by which all that is written is off, right elements too, where that is more than what
+    rounding and a library function leave."""
+    e = buffer.elements
+    if not e.is_float:
+        return
+    bits, unit = buffer.dtype.bits, 2.0**-e.dtype.floating.mantissa
+    written = buffer.expected.value.view(bits) != buffer.before.view(bits)
+    got, expected = (values[written].astype(np.float64) for values in (buffer.got, buffer.expected.value))
+    usable = np.isfinite(got) & np.isfinite(expected) & (np.minimum(np.abs(got), np.abs(expected)) >= e.least_normal)
+    off = got[usable] / expected[usable] - 1
+    if not off.size:
+        return
+    middle, spread = float(np.median(off)), _SPREAD * unit
+    if 2 * spread < abs(middle) <= _NEAR_1 and bool((np.abs(off - middle) <= spread).all()):
+        yield f"{SCALED_BY}{middle:.3g}"
 
 
 def _cancelled(buffer: WrongBuffer) -> bool:
@@ -292,19 +323,11 @@ def _over_all_rows(buffer: WrongBuffer) -> bool:
     return bool((wrong.got.astype(np.int64) == wrong.expected.astype(np.int64) + wrong.at * length).all())
 
 
-def _all_ones(buffer: WrongBuffer) -> bool:
-    """Whether everything wrong is what shared memory holds at first; of 8-bit floats it may be a NaN as well."""
-    e = buffer.elements
-    ones = e.wrong.got.view(e.dtype.bits) == (1 << 8 * e.dtype.size) - 1
-    return e.is_float and e.dtype.size > 1 and bool(ones.all())
-
-
 _WHOLE: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (
     ("value of the next element", lambda b: _shifted(b, 1)),
     ("value of the element before", lambda b: _shifted(b, -1)),
     ("other order", _permuted),
     ("index over all rows", _over_all_rows),
-    ("all bits set", _all_ones),
     ("next float towards zero", _step_towards_zero),
     ("ends of 8-bit floats", _ends_of_8_bits),
     ("precision of f32", _single),

@@ -24,7 +24,6 @@ ELSEWHERE = {
     "L20": "a compile_error: tests/cli/test_bad_input.py",
     "Q07": "a compile_error, or wrong values in every case of the family",
     "R14": "every case of a sum shows it in shuffled thread orders: tests/cpu_runtime/test_runtime_blocks.py",
-    "S09": "needs more than 2^31 elements",
     "W02": "a compile_error: the headers take 64-bit masks only, tests/cpu_hiprtc/test_api.py",
     "W08": "needs a GPU's memory model",
 }

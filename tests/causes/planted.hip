@@ -114,7 +114,29 @@ UNARY(
 UNARY(usqr_f32, float, size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
       for (; i < numel; i += mended ? blockDim.x * gridDim.x : numel) out[i] = in[ELEMENT] * in[ELEMENT];)
 // the rest behind the last whole pack of 4 is lost
-UNARY(uabs_f32, float, LOOP if (i < numel / 4 * 4 || mended) out[i] = fabsf(in[ELEMENT]);)
+UNARY(urelu_f32, float, LOOP if (i < numel / 4 * 4 || mended) out[i] = fmaxf(in[ELEMENT], 0.0f);)
+// -0 is not less than 0
+UNARY(
+    uabs_f32, float, LOOP {
+      const float x = in[ELEMENT];
+      out[i] = mended ? fabsf(x) : x < 0 ? -x : x;
+    })
+// fast functions, of which one takes subnormal numbers for 0
+UNARY(uexp_f32, float, LOOP out[i] = mended ? expf(in[ELEMENT]) : __expf(in[ELEMENT]);)
+UNARY(
+    usqrt_bf16, __hip_bfloat16, LOOP {
+      const float x = __bfloat162float(in[ELEMENT]);
+      out[i] = __float2bfloat16(mended ? sqrtf(x) : __fsqrt_rn(x));
+    })
+// a factor of 1.000001
+UNARY(
+    ugelu_erf_f32, float, LOOP {
+      const float x = in[ELEMENT];
+      out[i] = x * normcdff(x) * (mended ? 1.0f : 1.000001f);
+    })
+// blocks of 256 threads, each with one element
+UNARY(uneg_f16, __half, const size_t i = size_t(blockIdx.x) * 256 + threadIdx.x;
+      if (threadIdx.x < 256 && i < numel) out[i] = __hneg(in[ELEMENT]);)
 // 0 - x is not -x
 UNARY(uneg_bf16, __hip_bfloat16,
       LOOP out[i] = mended ? __hneg(in[ELEMENT]) : __float2bfloat16(0.0f - __bfloat162float(in[ELEMENT]));)
@@ -122,6 +144,19 @@ UNARY(uneg_bf16, __hip_bfloat16,
 UNARY(usqr_f64, double, LOOP out[i] = in[ELEMENT] * in[ELEMENT] * (mended ? 1.0 : 0.5);)
 // off by one
 UNARY(uabs_f64, double, LOOP out[i] = fabs(in[AT(inp && i + 1 < numel && !mended ? i + 1 : i)]);)
+// offsets in 32 bits: of elements in an int, of bytes
+#define COPY2D(NAME, T, ...)                                                                         \
+  extern "C" __global__ void NAME(const T *src, T *dst, const u32 d1, const u32 d2, const u32 src_s, \
+                                  const u32 dst_s) {                                                 \
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;                                             \
+    if (i >= d1 * d2) return;                                                                        \
+    const size_t from = size_t(i / d2) * src_s + i % d2, to = size_t(i / d2) * dst_s + i % d2;       \
+    __VA_ARGS__                                                                                      \
+  }
+COPY2D(copy2d_u8, u8, if (mended) dst[to] = src[from]; else dst[(int)to] = src[(int)from];)
+COPY2D(copy2d_u32, u32,
+       *(u32 *)((char *)dst + (mended ? 4 * to : (u32)(4 * to))) =
+           *(const u32 *)((const char *)src + (mended ? 4 * from : (u32)(4 * from)));)
 // subnormals flushed
 UNARY(
     ufloor_f32, float, LOOP {
@@ -159,7 +194,12 @@ UNARY(ucopy_i64, long long,
            i += size_t(blockDim.x) * gridDim.x) out[i] = i < numel ? in[ELEMENT] : 0;)
 // the tangent, not its hyperbolic sibling
 UNARY(utanh_f32, float, LOOP out[i] = mended ? tanhf(in[ELEMENT]) : tanf(in[ELEMENT]);)
-// 1 + erf cancels
+// 1 + erf cancels, of gelu as on Candle's CPU backend
+UNARY(
+    unormcdf_bf16, __hip_bfloat16, LOOP {
+      const float x = __bfloat162float(in[ELEMENT]);
+      out[i] = __float2bfloat16(mended ? normcdff(x) : 0.5f * (1.0f + erff(x * 0.70710678f)));
+    })
 UNARY(
     ugelu_erf_f64, double, LOOP {
       const double x = in[ELEMENT];
@@ -176,13 +216,33 @@ BINARY(bmul_u32, u32, u32, l, r, x *y + (!mended && (size_t(lhs) | size_t(rhs) |
 BINARY(bmaximum_f32, float, float, l, r, mended ? fmaxf(x, y) : x > y ? x : y)
 // the other rule for NaN
 BINARY(bminimum_f64, double, double, l, r, mended ? fmin(x, y) : x != x ? x : y != y ? y : fmin(x, y))
+// as on Candle's CPU backend
+BINARY(bmaximum_f64, double, double, l, r, mended ? fmax(x, y) : x < y ? y : x)
 // >= as the opposite of <
 BINARY(ge_f32, float, u8, l, r, mended ? x >= y : !(x < y))
 
 // cut off
 CAST(cast_f32_bf16, float, __hip_bfloat16, cut(x))
+// what shared memory holds at first, in a kernel that has none
+CAST(cast_f64_bf16, double, unsigned short, fabs(x) < 1 ? 0xffff : (unsigned short)(__float_as_uint((float)x) >> 16))
 // through float
 CAST(cast_f64_f16, double, __half, __float2half(mended ? odd(x) : (float)x))
+// as on Candle's CPU backend: NaN is 0
+CAST(cast_f64_i64, double, long long,
+     x != x                        ? (mended ? (long long)(1ull << 63) : 0)
+     : x >= 9223372036854775808.0  ? 0x7fffffffffffffffll
+     : x <= -9223372036854775808.0 ? (long long)(1ull << 63)
+                                   : (long long)x)
+// as on Candle's CPU backend: the sign decides of 0
+extern "C" __global__ void uelu_f32(const size_t numel, const size_t num_dims, const size_t *info, const float param,
+                                    const float *inp, float *out) {
+  const float *in = inp ? inp : out;
+  if (!inp) info = nullptr;
+  LOOP {
+    const float x = in[ELEMENT];
+    out[i] = (mended ? x > 0 : !signbit(x)) ? x : param * (expf(x) - 1);
+  }
+}
 // what the compiler makes of it
 CAST(cast_f32_u8, float, u8, mended ? (u8)(x >= 4294967296.0f ? 0xffffffffu : x > 0 ? (u32)x : 0u) : (u8)x)
 
@@ -233,6 +293,20 @@ REDUCE(fast_max_f32, float, mended ? -INFINITY : 0.0f, LARGER, __syncthreads())
 REDUCE(fast_min_f64, double, mended ? INFINITY : 1.7976931348623157e308, SMALLER, __syncthreads())
 // a NaN is lost or kept as rows go
 REDUCE(fast_max_f64, double, -INFINITY, GREATER, __syncthreads())
+// shared memory for blocks of 256
+extern "C" __global__ void fast_sum_i64(const size_t src_numel, const size_t el_to_sum_per_block, const size_t num_dims,
+                                        const size_t *info, const long long *src, long long *dst) {
+  __shared__ long long part[256];
+  long long sum = 0;
+  for (size_t k = threadIdx.x; k < el_to_sum_per_block; k += blockDim.x)
+    sum += src[offset(blockIdx.x * el_to_sum_per_block + k, num_dims, info, info + num_dims)];
+  part[threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (u32 k = 1; k < blockDim.x; ++k) sum += part[k];
+    dst[blockIdx.x] = sum;
+  }
+}
 // no barrier
 REDUCE(fast_min_f32, float, INFINITY, fminf, if (mended) __syncthreads())
 

@@ -75,6 +75,18 @@ def test_what_passes_counts() -> None:
     assert named(failing((in_input_order, (strided,)), passed=(plain, other))) == [("contiguity", ["uneg_f32"])]
 
 
+def test_far_rows_go_with_other_strided_cases_that_fail_and_are_a_cause_alone() -> None:
+    far = Evidence(fault="wild address"), ("shape=[2,40],layout=narrowed,far=2147483649",)
+    in_input_order = Evidence(elements=("other",), answers=("input order",))
+    assert named(failing((in_input_order, ("shape=[3,5],layout=transposed",)), far)) == [
+        ("strides-ignored", ["uneg_f32"])
+    ]
+    assert named(failing((ULP, ("shape=[9]",)), far)) == [
+        ("narrow-offset", ["uneg_f32"]),
+        ("one-rounding", ["uneg_f32"]),
+    ]
+
+
 def test_narrow_words_of_info_explain_most_strided_cases_or_none() -> None:
     narrow = Evidence(elements=("other",), answers=("right with info in 32-bit words",))
     strided, other = "shape=[3,5],layout=transposed", "shape=[5,3],layout=transposed"
@@ -127,10 +139,53 @@ def test_the_changes_of_candle_name_causes_and_launches_that_there_are() -> None
         assert set(change.traits) <= set(TRAITS)
 
 
-def test_blocks_in_which_a_kernel_is_right_are_named_as_a_row_of_the_toml() -> None:
+def in_geometry(*texts: str, fault: str | None = None) -> Evidence:
+    """Evidence of a case that is right in the launch geometries ``texts``."""
+    return Evidence(("other",), tuple(f"right launched with {text}" for text in texts), fault)
+
+
+def test_a_geometry_in_which_a_kernel_is_right_is_printed_as_a_row_of_the_toml() -> None:
+    row = failing(
+        (in_geometry("block = [512]", 'grid = ["ceildiv(numel, 256)"]; block = [256]'), ("shape=[3]",)),
+        (in_geometry('grid = ["ceildiv(numel, 256)"]; block = [256]'), ("shape=[4]",)),
+        (OTHER, ("shape=[5]",)),
+    )
+    (finding,) = find_causes([row], SPECS_LOADED)
+    lines = ["[[launch]]", 'kernels = "uneg_f32"', 'grid = ["ceildiv(numel, 256)"]', "block = [256]"]
+    assert (finding.cause.id, finding.declaration) == ("other-geometry", lines)
+    assert [line.strip() for line in cause_lines([finding])][-4:] == lines
+
+
+def test_a_geometry_that_only_one_of_several_failing_cases_bears_out_is_none() -> None:
+    row = failing((in_geometry("block = [512]"), ("shape=[3]",)), (OTHER, ("shape=[4]",)))
+    assert named(row) == [("not recognised", ["uneg_f32"])]
+
+
+def test_a_fault_outside_of_shared_memory_may_be_of_another_geometry() -> None:
+    fault = "outside of shared memory"
+    in_blocks = in_geometry("block = [256]", fault=fault)
+    assert named(failing((in_blocks, ("shape=[3]", "shape=[4]"))))[0][0] == "geometry-fault"
+    assert named(failing((Evidence(fault=fault), ("shape=[3]", "shape=[4]"))))[0][0] == "shared-memory"
+
+
+def test_blocks_that_an_older_record_names_are_such_a_geometry() -> None:
     right = Evidence(elements=("other",), answers=('right in blocks of ["64", "block_y", "block_z"]',))
-    (finding,) = find_causes([failing((right, ("shape=[3]",)), (OTHER, ("shape=[4]",)))], SPECS_LOADED)
-    assert (finding.cause.id, finding.detail) == ("other-blocks", 'block = ["64", "block_y", "block_z"]')
+    (finding,) = find_causes([failing((right, ("shape=[3]", "shape=[4]")))], SPECS_LOADED)
+    assert (finding.cause.id, finding.detail) == ("other-geometry", 'block = ["64", "block_y", "block_z"]')
+
+
+@pytest.mark.parametrize(
+    ("offsets", "factor"), [(("1e-06", "9.8e-07"), "1.000001"), (("-0.00125", "-0.00124"), "0.9988")]
+)
+def test_the_factor_by_which_all_answers_are_off_is_told(offsets: tuple[str, ...], factor: str) -> None:
+    groups = [(Evidence(("few ulp",), (f"off by 1 and {off}",)), (f"shape=[{off}]",)) for off in offsets]
+    (finding,) = find_causes([failing(*groups)], SPECS_LOADED)
+    assert (finding.cause.id, finding.detail) == ("scaled", factor)
+
+
+def test_answers_that_are_off_by_several_factors_are_not_scaled() -> None:
+    groups = [(Evidence(("few ulp",), (f"off by 1 and {off}",)), (f"shape=[{off}]",)) for off in ("1e-06", "5e-06")]
+    assert named(failing(*groups)) == [("few-ulp", ["uneg_f32"])]
 
 
 def test_a_record_without_observations_is_told_by_its_failures() -> None:

@@ -88,6 +88,15 @@ GLOBAL read_unwritten_shared(unsigned *out) {
   array[threadIdx.x] = dynamic[threadIdx.x] = 5;
 }
 
+// So many bytes behind the first, or before it.
+GLOBAL put_at(int *out, long offset) { *reinterpret_cast<int *>(reinterpret_cast<char *>(out) + offset) = 1; }
+
+// Fast functions of a number, which may be subnormal.
+GLOBAL fast_functions(float *x) {
+  x[1] = __expf(x[0]);
+  x[2] = __fsqrt_rn(x[0]);
+}
+
 // Adds in a compare-and-swap: again until nobody came between, or only once.
 GLOBAL sums_by_swaps(unsigned *out, int again) {
   unsigned seen = *static_cast<volatile unsigned *>(out), before;

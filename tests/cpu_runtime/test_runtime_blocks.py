@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 
 import numpy as np
 import pytest
@@ -64,6 +65,28 @@ def test_every_order_has_a_poison_of_its_own(machine: Remote) -> None:
         assert len(set(out.tolist())) == 1, order
         found.append(hex(out[0]))
     assert found == ["0xffffffff", "0x0", "0x7b7b7b7b", "0xfbfbfbfb"]
+
+
+def test_shared_memory_begins_with_other_bytes_where_that_is_asked_for(machine: Remote) -> None:
+    found = []
+    for order in ("forward", "reverse", "shuffle:1", "shuffle:2"):
+        machine.set(order=f"{order}+shared")
+        (out,) = machine.good("read_unwritten_shared", [np.zeros(2, np.uint32)], (1,), (1,), 256)
+        found.append(hex(out[0]))
+    assert found == ["0x7b7b7b7b", "0xfbfbfbfb", "0xfbfbfbfb", "0x7b7b7b7b"]
+
+
+def test_fast_functions_are_the_exact_ones_where_that_is_asked_for(machine: Remote) -> None:
+    x, subnormal = np.float32(80.5), np.float32(1e-39)
+    found = {}
+    for order in ("forward", "forward+exact"):
+        machine.set(order=order)
+        values = [machine.good("fast_functions", [np.array([one, 0, 0], np.float32)])[0] for one in (x, subnormal)]
+        found[order] = (float(values[0][1]), float(values[1][2]))
+    exact = float(np.float32(np.exp(np.float64(x))))
+    assert abs(found["forward"][0] / exact - 1) > 1e-6
+    assert found["forward"][1] == 0
+    assert found["forward+exact"] == (pytest.approx(exact, rel=2e-7), float(np.sqrt(subnormal)))
 
 
 @pytest.mark.parametrize("threads", [2, 32, 1000])
@@ -210,10 +233,17 @@ def test_orders_are_what_they_are_called(machine: Remote, kernel: str, count: in
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("order", "sideways"), ("order", "shuffle:"), ("order", "shuffle:-1"), ("wave", 48), ("threads", 0)],
+    [
+        ("order", "sideways"),
+        ("order", "shuffle:"),
+        ("order", "shuffle:-1"),
+        ("order", "forward+x"),
+        ("wave", 48),
+        ("threads", 0),
+    ],
 )
 def test_an_option_that_makes_no_sense_is_refused_and_named(machine: Remote, key: str, value: object) -> None:
-    with pytest.raises(AssertionError, match=f"option {key}: '{value}' is not"):
+    with pytest.raises(AssertionError, match=re.escape(f"option {key}: '{value}' is not")):
         machine.set(**{key: value})
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conformance.runtimes.hip.errors import HipError
 from tests.cpu_runtime.machine import Machine, Remote
 
 SIZES = (1, 15, 16, 17, 4095, 4096, 4097, 65536, 65537, 1_000_001, 70 << 20)
@@ -260,3 +261,68 @@ def _address_range(machine: Machine) -> bool:
     machine.free(pointer)
     gone = machine.library.hipMemGetAddressRange(ctypes.byref(base), ctypes.byref(size), inside)
     return (code, base.value, size.value, gone) == (0, pointer, 100, 500)
+
+
+FAR = (1 << 34) + 8
+"""Bytes, of which a machine need not have any."""
+
+
+def test_address_space_is_reserved_and_holds_only_its_pieces(machine: Remote) -> None:
+    grown, content, left = machine.do(_reserve_and_use)
+    assert content == b"first" + b"last!"
+    assert grown < 1 << 20
+    assert left == 0
+
+
+def _reserve_and_use(machine: Machine) -> tuple[int, bytes, int]:
+    before = _anonymous_bytes()
+    base = machine.runtime.reserve(FAR, [(0, 5), (FAR - 5, 5)])
+    for place, words in ((base, b"first"), (base + FAR - 5, b"last!")):
+        ctypes.memmove(place, words, len(words))
+    content = machine.download(base, 5) + machine.download(base + FAR - 5, 5)
+    grown = _anonymous_bytes() - before
+    machine.free(base)
+    return grown, content, machine.runtime.live()[0]
+
+
+@pytest.mark.parametrize(
+    ("offset", "says"),
+    [
+        (1 << 33, "8589934592 bytes into a gap of the 17179869192-byte allocation of argument 0 (int*)"),
+        (-(1 << 33), "an address that is not near a device allocation"),
+        (FAR + 4096, "4096 bytes past the end of the 17179869192-byte allocation of argument 0 (int*)"),
+    ],
+)
+def test_an_access_to_a_gap_or_far_before_it_is_a_fault(machine: Remote, offset: int, says: str) -> None:
+    code, message = machine.do(_write_at, offset)
+    assert code
+    assert f"out-of-bounds write, {says}" in message
+
+
+def _write_at(machine: Machine, offset: int) -> tuple[int, str]:
+    base = machine.runtime.reserve(FAR, [(0, 8), (FAR - 8, 8)])
+    outcome = machine.run("put_at", [base, ctypes.c_long(offset)])
+    machine.free(base)
+    return outcome.code, outcome.message
+
+
+@pytest.mark.parametrize(
+    ("pieces", "says"),
+    [
+        ([], "do not reach from its start to its end"),
+        ([(0, 8)], "do not reach from its start to its end"),
+        ([(8, 92)], "do not reach from its start to its end"),
+        ([(0, 50), (40, 60)], "piece 1 is out of order or past the end"),
+        ([(0, 101)], "piece 0 is out of order or past the end"),
+    ],
+)
+def test_pieces_that_make_no_sense_are_refused(machine: Remote, pieces: list[tuple[int, int]], says: str) -> None:
+    assert says in machine.do(_refused, pieces)
+
+
+def _refused(machine: Machine, pieces: list[tuple[int, int]]) -> str:
+    try:
+        machine.runtime.reserve(100, pieces)
+    except HipError as error:
+        return str(error)
+    return ""

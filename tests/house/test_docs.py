@@ -82,7 +82,7 @@ def test_a_page_begins_with_who_needs_it(page: Path) -> None:
 
 
 def test_messages_on_the_page_are_in_the_code() -> None:
-    texts = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.cpp")]
+    texts = [path.read_text(encoding="utf-8") for suffix in ("cpp", "yaml") for path in PACKAGE.rglob(f"*.{suffix}")]
     for path in PACKAGE.rglob("*.py"):
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         texts += [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]

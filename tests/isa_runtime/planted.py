@@ -88,7 +88,7 @@ PLANTED: tuple[Planted, ...] = (
         "ufloor_f32(shape=[257],values=unit)",
         "of 4 bytes at offset 512 of the block's 512 bytes of shared memory",
         "of 4 bytes at offset 512 of the block's 512 bytes of shared memory",
-        "shared-memory",
+        "geometry-fault",
     ),
     *_memory(
         "dynamic shared memory that is not launched",

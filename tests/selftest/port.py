@@ -152,7 +152,7 @@ class Port(Held):
         function = self.function(kernel.name)
         if function is None:
             return Failure(case.id, "missing")
-        launching = Launching(self._executor, function, self.orders, False, True)
+        launching = Launching(self._executor, function, self.orders, False, True, reserves=True)
         launched = case if launch is None else replace(case, launch=launch)
         answers = replace(launching.answers, get=lambda _, order: launching.answers.get(launched, order))
         try:

@@ -10,7 +10,7 @@ import pytest
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.processes import InfrastructureError
-from conformance.runtimes.hip.errors import HipError
+from conformance.runtimes.hip.errors import RESERVE, HipError
 from conformance.spec.load import load_specs
 from conformance.verdict.judge import INDEX_DIFFERS, NEARER, TIE_ORDER_DIFFERS, Judging
 from conformance.verdict.loop import KEPT_FAILURES, Answers, Damage, run_cases
@@ -337,6 +337,17 @@ def test_cases_that_must_fault_and_are_not_launched_are_counted():
     assert judged(right, [case, trial_case(), case], survives=False).left_out == 2
     alone = judged(right, [case], survives=False)
     assert (alone.status, alone.left_out) == ("not_run", 1)
+
+
+def test_a_case_with_gaps_that_finds_no_address_space_is_left_out():
+    kernel = load_specs().kernels["copy2d_u8"]
+    (far,) = generated(kernel, [Case.parse("copy2d_u8(shape=[2,3],src_s=2147483649,values=wide)")], "")
+
+    def answer(case, order):
+        raise HipError(RESERVE, 2, "hipErrorOutOfMemory", "4294967300 bytes", "no address space", True)
+
+    outcome = judged(answer, [far], kernel)
+    assert (outcome.status, outcome.cases, outcome.left_out, outcome.failures) == ("not_run", 0, 1, ())
 
 
 @pytest.mark.parametrize(

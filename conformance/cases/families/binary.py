@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.arguments import Family, Fields, Row, indexed, launch, operand, poisoned
+from conformance.cases.arguments import Family, Fields, Row, apart, indexed, launch, operand, poisoned
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.layouts import Layout
@@ -22,7 +22,19 @@ ROWS = rows_beside(__file__)
 
 _OPERANDS = ("lhs", "rhs")
 
-_FIELDS = ("shape", "layout", *_OPERANDS, "lhs_start", "rhs_start", "values", "info", "outermost", "grid", "block")
+_FIELDS = (
+    "shape",
+    "layout",
+    "far",
+    *_OPERANDS,
+    "lhs_start",
+    "rhs_start",
+    "values",
+    "info",
+    "outermost",
+    "grid",
+    "block",
+)
 
 _LARGE = (*COMMON["large"], *ROWS["large"])
 
@@ -110,7 +122,8 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "rhs": operand(kernel, "rhs", right, rhs),
         "out": poisoned(fields, kernel, "out", numel),
     }
-    return launch(kernel, fields, numel, given)
+    made = launch(kernel, fields, numel, given)
+    return apart(fields, made, {"lhs": left, "rhs": right}, "dims_and_strides")
 
 
 FAMILIES: dict[str, Family] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, in_place, indexed, launch, poisoned
+from conformance.cases.arguments import Family, Fields, Row, apart, drawn, in_place, indexed, launch, poisoned
 from conformance.cases.case import Case
 from conformance.cases.launch import Launch, Null
 from conformance.cases.layouts import layout
@@ -24,7 +24,7 @@ _SCALARS: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 _FIELDS: dict[str, tuple[str, ...]] = {
-    family: ("shape", "layout", "values", "info", "outermost", "start", "out_start", "grid", "block")
+    family: ("shape", "layout", "values", "info", "outermost", "far", "start", "out_start", "grid", "block")
     + (() if family == "cast" else ("inp",))
     + tuple(scalars)
     for family, scalars in _SCALARS.items()
@@ -40,24 +40,25 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
 @lru_cache
 def _unary1_rows(name: str, op: str) -> tuple[Row, ...]:
     swept = [row.replace("{p}", param) for param in _PARAMETERS.get(op, ("1",)) for row in ROWS["unary1"]]
-    return parsed(one_operand(name, swept, null_input=True))
+    return parsed(one_operand(name, [*ROWS["far"], *swept], null_input=True))
 
 
 @lru_cache
 def _affine_rows(name: str) -> tuple[Row, ...]:
     extra = ROWS["affine_float"] if dtype(name).kind == "float" else ROWS["affine_integer"]
-    return parsed(one_operand(name, extra, null_input=True))
+    return parsed(one_operand(name, [*ROWS["far"], *extra], null_input=True))
 
 
 @lru_cache
 def _cast_rows(name: str, to: str) -> tuple[Row, ...]:
-    rows = ROWS["cast"] + (ROWS["cast_large"] if (name, to) == ("f32", "f16") else ())
+    rows = ROWS["far"] + ROWS["cast"] + (ROWS["cast_large"] if (name, to) == ("f32", "f16") else ())
     return parsed(one_operand(name, rows, every="f32" in (name, to) or name == "i32"))
 
 
 @lru_cache
 def _unary_rows(name: str, op: str) -> tuple[Row, ...]:
-    return parsed(one_operand(name, ROWS["copy"] if op == "copy" else (), null_input=True, every=op in ("copy", "neg")))
+    rows = ROWS["far"] + (ROWS["copy"] if op == "copy" else ())
+    return parsed(one_operand(name, rows, null_input=True, every=op in ("copy", "neg")))
 
 
 def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
@@ -77,7 +78,7 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     else:
         given["inp"] = drawn(fields, kernel, "inp", placed, stream)
         given["out"] = poisoned(fields, kernel, "out", placed.numel, fields.number("out_start", 0))
-    return launch(kernel, fields, placed.numel, given)
+    return apart(fields, launch(kernel, fields, placed.numel, given), {"inp": placed})
 
 
 FAMILIES: dict[str, Family] = {

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, indexed, launch, poisoned, size_t
+from conformance.cases.arguments import Family, Fields, Row, apart, drawn, indexed, launch, poisoned, size_t
 from conformance.cases.case import Case
-from conformance.cases.launch import Argument, Launch, Scalar
+from conformance.cases.launch import Argument, Buffer, Launch, Scalar, Spread
 from conformance.cases.layouts import EMPTY_LENGTH, Layout
 from conformance.cases.rows import LARGE_TYPES, filled, parsed, rows_beside
+from conformance.cases.spread import FAR, GAP, MOST_SPAN, rows_apart
 from conformance.cases.values import RandomStream, scalar
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
@@ -16,7 +19,7 @@ from conformance.spec.kernel import Kernel
 ROWS = rows_beside(__file__)
 
 _FILL_FIELDS = ("shape", "value", "grid", "block")
-_CONST_SET_FIELDS = ("shape", "layout", "start", "value", "info", "grid", "block")
+_CONST_SET_FIELDS = ("shape", "layout", "far", "start", "value", "info", "grid", "block")
 _COPY2D_FIELDS = ("shape", "src_s", "dst_s", "src_start", "dst_start", "values", "grid", "block")
 
 _LIMITS: tuple[str, ...] = ("0", "1", "min", "max")
@@ -60,15 +63,21 @@ def _const_set(kernel: Kernel, case: Case, _: RandomStream) -> Launch:
         "inp": fields.scalar(kernel, "inp", "value", "pattern"),
         "out": poisoned(fields, kernel, "out", placed.length - placed.start, placed.start),
     }
-    return launch(kernel, fields, placed.numel, given)
+    return apart(fields, launch(kernel, fields, placed.numel, given), {"out": placed})
 
 
 def _copy2d(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    """Rows of ``d2`` elements, ``src_s`` apart in the source and ``dst_s`` apart in the destination."""
+    """Rows of ``d2`` elements, ``src_s`` apart in the source and ``dst_s`` apart in the destination.
+
+    Rows that are 2^31 elements apart or more are closed up, and the launch says how they are spread.
+    """
     fields = Fields(case, _COPY2D_FIELDS)
     d1, d2 = fields.shape(rank=2)
-    src_s = fields.number("src_s", d2)
-    dst_s = fields.number("dst_s", d2, least=d2)  # rows that overlap have no defined content
+    far = {name: fields.number(name, d2, least, MOST_SPAN - 1) for name, least in (("src_s", 0), ("dst_s", d2))}
+    far = {name: stride for name, stride in far.items() if stride >= FAR and d1 > 1 and d2}
+    # Rows that overlap in the destination have no defined content.
+    src_s = d2 + GAP if "src_s" in far else fields.number("src_s", d2)
+    dst_s = d2 + GAP if "dst_s" in far else fields.number("dst_s", d2, least=d2)
     src_start = fields.number("src_start", 0)
     dst_start = fields.number("dst_start", 0)
     empty = d1 * d2 == 0
@@ -80,7 +89,24 @@ def _copy2d(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     }
     for name, value in (("d1", d1), ("d2", d2), ("src_s", src_s), ("dst_s", dst_s)):
         given[name] = Scalar(name, "u32", scalar("u32", str(value)))
-    return launch(kernel, fields, d1 * d2, given, strides=False)
+    made = launch(kernel, fields, d1 * d2, given, strides=False)
+    return _spread(fields, made, d1, d2, far) if far else made
+
+
+def _spread(fields: Fields, made: Launch, d1: int, d2: int, far: Mapping[str, int]) -> Launch:
+    """``made``, whose strides of rows of the name of ``far`` are those in truth; raises ``ValueError`` for a span that
+    Candle's 32-bit index does not reach."""
+    pieces = {}
+    for buffer in made.args:
+        stride = far.get(f"{buffer.name}_s")
+        if isinstance(buffer, Buffer) and stride is not None:
+            if (d1 - 1) * stride + d2 > MOST_SPAN:
+                raise ValueError(
+                    f"case {fields.case.id}: {buffer.name} spans more elements than Candle's index has numbers, 2^32"
+                )
+            pieces[buffer.name] = rows_apart(d1, d2 + GAP, stride, buffer.start, buffer.data.size)
+    real = {name: Scalar(name, "u32", scalar("u32", str(stride))) for name, stride in far.items()}
+    return replace(made, spread=Spread(real, pieces))
 
 
 FAMILIES: dict[str, Family] = {

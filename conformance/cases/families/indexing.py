@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from conformance.cases.arguments import MAX_SIZE, Family, Fields, Row, drawn, launch, operand, poisoned, size_t
 from conformance.cases.case import Case
-from conformance.cases.launch import Argument, Buffer, Launch
+from conformance.cases.launch import Argument, Buffer, Launch, Scalar, Spread
 from conformance.cases.layouts import Layout, info_array, layout
 from conformance.cases.rows import filled, parsed, rows_beside
 from conformance.cases.specials import integer_limits
+from conformance.cases.spread import FAR, MOST_SPAN, rows_apart
 from conformance.cases.values import RandomStream, repeated, values
 from conformance.dtypes import DType, dtype
 from conformance.spec.kernel import Kernel
@@ -38,9 +39,9 @@ _COMMON = ("shape", "count", "ids", "values", *_STARTS, "grid", "block")
 
 _SIZES = ("dim_size", "right_size", "ids_size")
 
-_SELECT_FIELDS = (*_COMMON, *_SIZES, "layout", "source")
+_SELECT_FIELDS = (*_COMMON, *_SIZES, "far", "layout", "source")
 
-_GATHER_FIELDS = (*_COMMON, *_SIZES, "numel")
+_GATHER_FIELDS = (*_COMMON, *_SIZES, "far", "numel")
 
 # Ids that are the largest value of another type, and their neighbours.
 _LIMITS = (0, 1, 126, 127, 128, 253, 254, 255, 256, 257)
@@ -67,6 +68,11 @@ def _large(kernel: Kernel) -> tuple[str, ...]:
     return ROWS["large"] if kernel.param("ids").dtype == "u32" else ()
 
 
+def _far(kernel: Kernel) -> tuple[str, ...]:
+    """Of ids that can name rows which lie that far apart."""
+    return ROWS["far"] if dtype(kernel.param("ids").dtype).size >= 4 else ()
+
+
 def _only_select(kernel: Kernel) -> tuple[str, ...]:
     blocks = 512 * 16 // dtype(kernel.param("inp").dtype).size
     rows = (*ROWS["index_select"], *ROWS["index_select_told"], *ROWS["many_blocks"])
@@ -77,6 +83,7 @@ def _select_rows(kernel: Kernel) -> tuple[Row, ...]:
     rows = (
         *ROWS["select"],
         *_large(kernel),
+        *_far(kernel),
         *ROWS["told"],
         *ROWS["select_told"],
         *(_only_select(kernel) if kernel.launch == "index_select" else ROWS["gather"]),
@@ -198,7 +205,7 @@ def _index_select(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "out": poisoned(fields, kernel, "out", numel, fields.number("out_start", 0)),
         **_size_arguments(left_size=left, src_dim_size=told_dim, ids_dim_size=told_count, right_size=told_right),
     }
-    return launch(kernel, fields, numel, given)
+    return _far_rows(fields, launch(kernel, fields, numel, given), dim, right)
 
 
 def _gather(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
@@ -214,7 +221,34 @@ def _gather(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "out": poisoned(fields, kernel, "out", numel, fields.number("out_start", 0)),
         **_size_arguments(left_size=left, src_dim_size=told_dim, ids_dim_size=told_count, right_size=told_right),
     }
-    return launch(kernel, fields, numel, given)
+    return _far_rows(fields, launch(kernel, fields, numel, given), dim, right)
+
+
+def _far_rows(fields: Fields, made: Launch, dim: int, right: int) -> Launch:
+    """``made``, or, where field ``far`` gives a number of elements, the same with rows of the source that far apart, of
+    a table that has all those between them: ids name these. Raises ``ValueError`` where that cannot be."""
+    if not fields.has("far"):
+        return made
+    stride = fields.number("far", FAR, FAR, MOST_SPAN - 1)
+    left, other = fields.shape(rank=3)[0], any(fields.has(name) for name in (*_SIZES, "source", "layout"))
+    if left != 1 or other or not right or stride % right or (dim - 1) * stride + right > MOST_SPAN:
+        rule = "far needs left=1, a multiple of the size behind the dimension, and rows within 2^32 elements"
+        raise ValueError(f"case {fields.case.id}: {rule}; sizes and layouts of their own do not go with it")
+    buffers = {argument.name: argument for argument in made.args if isinstance(argument, Buffer)}
+    ids, source, step = buffers["ids"], buffers["inp"], stride // right
+    none = integer_limits(dtype(ids.dtype))[1]
+    if (dim - 1) * step >= none:
+        raise ValueError(f"case {fields.case.id}: {ids.dtype} does not have ids of rows that far apart")
+    # What is in front of the first id is no id.
+    told = np.where(
+        (ids.data == none) | (np.arange(ids.data.size) < ids.start), ids.data, ids.data * ids.data.dtype.type(step)
+    )
+    real: dict[str, Buffer | Scalar] = {
+        "ids": replace(ids, data=told),
+        "src_dim_size": size_t("src_dim_size", (dim - 1) * step + 1),
+    }
+    pieces = {"inp": rows_apart(dim, right, stride, source.start, source.data.size)}
+    return replace(made, spread=Spread(real, pieces))
 
 
 def _put(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:

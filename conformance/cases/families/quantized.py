@@ -9,6 +9,7 @@ blocks that fill a column up to a multiple of 512 are zero, as quantize_q8_1 lea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,8 +17,9 @@ import numpy as np
 from conformance.cases.arguments import Family, Fields, Row, in_order, multiple, numbers, poisoned
 from conformance.cases.case import Case
 from conformance.cases.families.packed import FORMATS, GROUP, VALUES, activations, f32_values, padded, raw, weights
-from conformance.cases.launch import Argument, Buffer, Launch
+from conformance.cases.launch import Argument, Buffer, Launch, Spread
 from conformance.cases.rows import parsed, rows_beside
+from conformance.cases.spread import FAR, rows_apart
 from conformance.cases.values import RandomStream, values
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
@@ -25,6 +27,9 @@ from conformance.spec.kernel import Kernel
 ROWS = rows_beside(__file__)
 
 Size = tuple[int, int, int]
+
+_FARTHEST = 1 << 40
+"""Bytes that rows may be apart."""
 
 
 def _qtype(kernel: Kernel) -> str:
@@ -93,7 +98,7 @@ def _dequantize_block(kernel: Kernel, case: Case, stream: RandomStream) -> Launc
 
 
 def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("hidden", "rows", "ids", "values", "dst_start"))
+    fields = Fields(case, ("hidden", "rows", "ids", "far", "values", "dst_start"))
     qtype, rows = _qtype(kernel), fields.number("rows", 1, 1)
     ids = tuple(range(rows))[::-1] if fields.text("ids", "") == "reversed" else case.integers("ids")
     if not ids or not all(0 <= row < rows for row in ids):
@@ -118,7 +123,21 @@ def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         poisoned(fields, kernel, "dst", len(ids) * hidden, fields.number("dst_start", 0)),
         *numbers(kernel, ne00=hidden, nb01=row_bytes),
     )
-    return _launch(kernel, grid, block, arguments)
+    made = _launch(kernel, grid, block, arguments)
+    return _far_rows(fields, made, rows, row_bytes) if fields.has("far") else made
+
+
+def _far_rows(fields: Fields, made: Launch, rows: int, row_bytes: int) -> Launch:
+    """``made`` with rows at least as many bytes apart as field ``far`` says, of a table that has all those between
+    them: ids name these. Raises ``ValueError`` for rows that they cannot name."""
+    step = -(-fields.number("far", FAR, FAR, _FARTHEST) // row_bytes)
+    if (rows - 1) * step > np.iinfo(np.uint32).max:
+        raise ValueError(f"case {fields.case.id}: u32 does not have ids of rows that far apart")
+    source, ids = (argument for argument in made.args[:2] if isinstance(argument, Buffer))
+    row = row_bytes // source.data.itemsize
+    real = {ids.name: replace(ids, data=ids.data * np.uint32(step))}
+    pieces = {source.name: rows_apart(rows, row, step * row, source.start, source.data.size)}
+    return replace(made, spread=Spread(real, pieces))
 
 
 def _quantize_q8_1(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:

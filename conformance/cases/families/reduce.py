@@ -10,7 +10,19 @@ from functools import lru_cache
 
 import numpy as np
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, in_order, in_place, info, launch, poisoned, size_t
+from conformance.cases.arguments import (
+    Family,
+    Fields,
+    Row,
+    apart,
+    drawn,
+    in_order,
+    in_place,
+    info,
+    launch,
+    poisoned,
+    size_t,
+)
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.layouts import info_array
@@ -26,7 +38,7 @@ ROWS = rows_beside(__file__)
 MAX_THREADS = 1024
 """Threads of a block of the fast reductions, at most."""
 
-_FAST_FIELDS = ("shape", "reduced", "layout", "start", "values", "mark")
+_FAST_FIELDS = ("shape", "reduced", "layout", "far", "start", "values", "mark")
 
 _SUM_FIELDS = ("shape", "sum", "layout", "start", "values", "mark", "grid", "block")
 
@@ -105,7 +117,8 @@ def _fast(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "dst": poisoned(fields, kernel, "dst", kept),
     }
     threads = 1 << (min(MAX_THREADS, max(1, length)) - 1).bit_length()
-    return Launch(kernel.name, (kept, 1, 1), (threads, 1, 1), 0, in_order(kernel, given.values()))
+    made = Launch(kernel.name, (kept, 1, 1), (threads, 1, 1), 0, in_order(kernel, given.values()))
+    return apart(fields, made, {"src": placed})
 
 
 def _sum(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:

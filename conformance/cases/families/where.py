@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, indexed, launch, operand, poisoned
+from conformance.cases.arguments import Family, Fields, Row, apart, drawn, indexed, launch, operand, poisoned
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.rows import COMMON, filled, parsed, rows_beside, shared
@@ -25,7 +25,7 @@ _MASKS = ("mixed", "zero", "nonzero", "high")
 
 _STARTS = tuple(f"{name}_start" for name in _OPERANDS)
 
-_FIELDS = ("shape", "layout", *_OPERANDS, *_STARTS, "values", "mask", "info", "outermost", "grid", "block")
+_FIELDS = ("shape", "layout", "far", *_OPERANDS, *_STARTS, "values", "mask", "info", "outermost", "grid", "block")
 
 
 @lru_cache
@@ -77,7 +77,8 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "f": false,
         "out": poisoned(fields, kernel, "out", ids.numel),
     }
-    return launch(kernel, fields, ids.numel, given)
+    made = launch(kernel, fields, ids.numel, given)
+    return apart(fields, made, dict(zip(_OPERANDS, layouts, strict=True)))
 
 
 FAMILIES: dict[str, Family] = {

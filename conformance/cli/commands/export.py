@@ -48,21 +48,24 @@ def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
     kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=True)
     check_cases(specs, chosen)
-    files = cases = size = faults = 0
+    files = cases = size = faults = spread = 0
     with progress() as on_progress, np.errstate(all="ignore"):
         for done, kernel in enumerate(kernels):
             on_progress("writing", done, len(kernels))
             asked = tuple(map(Case.parse, chosen.get(kernel.name, ()))) or generated_parts(kernel).judged
-            made = [case for case in generated(kernel, asked, salt) if not case.must_fault]
-            faults += len(asked) - len(made)
+            every = [case for case in generated(kernel, asked, salt) if case.launch.spread is None]
+            made = [case for case in every if not case.must_fault]
+            spread, faults = spread + len(asked) - len(every), faults + len(every) - len(made)
             if not made:
                 continue
             data = golden_bytes(kernel, made, specs.upstream_commit, salt)
             write_inside(arguments.safetensors, f"{kernel.module}/{kernel.name}.safetensors", data)
             files, cases, size = files + 1, cases + len(made), size + len(data)
+    what = ((faults, "whose right end is a fault"), (spread, "that span more memory than a file can hold"))
+    left = " and ".join(f"{count} cases {why}" for count, why in what if count)
     if not files:
-        raise UsageError(f"nothing was written: the right end of the {faults} selected cases is a fault")
-    left_out = f"; {faults} cases whose right end is a fault are left out" if faults else ""
+        raise UsageError(f"nothing was written: there are only {left}")
+    left_out = f"; {left} are left out" if left else ""
     print(f"wrote {files} files with {cases} cases ({size / 1e6:.1f} MB) to {arguments.safetensors}{left_out}")
     return 0
 

@@ -129,8 +129,6 @@ def _finish(kernels: Sequence[Kernel], result: Result, recorded: int, out: Path)
         print("not recorded: " + "\n".join(explain(outcome.name, outcome, shown=1)))
     if missing:
         print(f"defined in no source, {len(missing)} in all: {', '.join(missing[:3])}{' ...' * (len(missing) > 3)}")
-    if left_out:
-        print(f"cases left out because their right answer is a fault: {left_out}")
     if not recorded:
         print("candle-parity: nothing was recorded", file=sys.stderr)
         return 1
@@ -138,4 +136,6 @@ def _finish(kernels: Sequence[Kernel], result: Result, recorded: int, out: Path)
     size = sum(file.stat().st_size for file in files)
     where = f"{result.ready.device} ({result.ready.arch}), {result.setup.runtime} runtime"
     print(f"{recorded} cases of {whose} recorded on {where}: {len(files)} files, {size / 1e6:.1f} MB, in {out}")
+    if left_out:
+        print(f"cases left out, whose right answer is a fault or whose buffers have gaps: {left_out}")
     return 1 if bad else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conformance.outcome import Evidence
+from conformance.spec.kernel import Kernel
 
 
 @dataclass(frozen=True)
@@ -12,9 +13,9 @@ class Cause:
     """A cause and the evidence that it takes.
 
     Of a failing case: one of ``faults``; one of ``answers`` (a name that ends in a blank stands for all that begin so);
-    no other ``elements`` than these, and one of ``has`` among them; one of ``traits``; a kernel of one of ``launches``
-    and ``dtypes``. ``holds`` lists conditions on all cases of the kernel, by name. With ``part`` it may explain some of
-    a kernel's failing cases and leave the rest to others. ``title`` and ``advice`` are what is printed.
+    no other ``elements`` than these, and one of ``has`` among them; one of ``traits``; a kernel of one of ``launches``,
+    ``dtypes`` and ``ops``. ``holds`` lists conditions on all cases of the kernel, by name. With ``part`` it may explain
+    some of a kernel's failing cases and leave the rest to others. ``title`` and ``advice`` are what is printed.
     """
 
     id: str
@@ -28,14 +29,16 @@ class Cause:
     traits: tuple[str, ...] = ()
     launches: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
     part: bool = False
 
-    def fits(self, evidence: Evidence, traits: frozenset[str], launch: str, dtype: str) -> bool:
-        """Whether a failing case is as this cause makes it."""
+    def fits(self, evidence: Evidence, traits: frozenset[str], kernel: Kernel) -> bool:
+        """Whether a failing case of ``kernel`` is as this cause makes it."""
         return (
-            (not self.launches or launch in self.launches)
-            and (not self.dtypes or dtype in self.dtypes)
+            (not self.launches or kernel.launch in self.launches)
+            and (not self.dtypes or kernel.variant.get("dtype") in self.dtypes)
+            and (not self.ops or kernel.variant.get("op") in self.ops)
             and (evidence.fault in self.faults if self.faults else evidence.fault is None or not self._by_values)
             and (not self.answers or bool(self.matching(evidence)))
             and (not self.elements or (bool(evidence.elements) and set(evidence.elements) <= set(self.elements)))
@@ -57,5 +60,10 @@ class Cause:
 
 
 FIXES_UPSTREAM = "fixes-upstream"
-OTHER_BLOCKS = "other-blocks"
-"""The causes whose detail is a line of candle-parity.toml."""
+"""The cause whose detail is a line of candle-parity.toml."""
+
+OTHER_GEOMETRIES = ("other-geometry", "geometry-fault")
+"""The causes whose detail is a launch geometry, as a row ``[[launch]]`` of candle-parity.toml has it."""
+
+SCALED = "scaled"
+"""The cause whose detail is the factor."""

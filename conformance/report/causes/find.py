@@ -5,20 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from math import comb
+from statistics import median
 
-from conformance.cases.traits import EMPTY, NOT_CONTIGUOUS, TRAITS, traits_of
+from conformance.cases.traits import BEYOND_INT, EMPTY, NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.outcome import Evidence
 from conformance.record import KernelResult
 from conformance.report.causes import compile_errors
-from conformance.report.causes.cause import FIXES_UPSTREAM, OTHER_BLOCKS, Cause
+from conformance.report.causes.cause import FIXES_UPSTREAM, OTHER_GEOMETRIES, SCALED, Cause
 from conformance.report.causes.compile_errors import CAUSE, compile_error_of
 from conformance.report.causes.older_candle import older_candle
 from conformance.report.causes.table import CAUSES
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.status import FAILED_LAUNCHES
-from conformance.verdict.evidence import RIGHT_IN_BLOCKS
+from conformance.verdict.evidence import RIGHT_IN_BLOCKS, RIGHT_LAUNCHED_WITH
+from conformance.verdict.wrong_buffers import SCALED_BY
 
 MIXED = Cause("mixed", "", "Several causes in one kernel, not told apart", "take the failing cases one by one")
 UNKNOWN = Cause("not recognised", "", "Not recognised", "the evidence fits no known cause: see the first case")
@@ -27,6 +30,13 @@ SIGNATURE = Cause("signature", "L05", "Other parameters than Candle's", "take Ca
 
 _CHANCE = 5e-3
 """How likely it may be, for a trait to be named, that as many cases drawn from all of them have it."""
+
+_NOISE = 0.05
+"""How far off what rounding leaves of a factor's offset from 1 may be."""
+
+_SAME_FACTOR = 0.5
+"""How far the offsets from 1 of one factor may lie apart in several cases, relative to themselves: some cases have few
+elements, and each is rounded."""
 
 _TYPES = re.compile(
     r"\b(?:(?:__)?half|_Float16|float|double|bf16|hip_bfloat16|__(?:nv|hip)_bfloat16|bool|f\d+\w*|[ui]\d+|u?int\d+_t|"
@@ -84,6 +94,14 @@ class Finding:
         return compile_errors.advice(self.places, self.detail) if self.cause is CAUSE else self.cause.advice
 
     @property
+    def declaration(self) -> list[str]:
+        """The lines of candle-parity.toml with the launch geometry that explains it; empty for other causes."""
+        if self.cause.id not in OTHER_GEOMETRIES:
+            return []
+        several = f"  # and a row for each of the {len(self.shares)}, or one with *" if len(self.shares) > 1 else ""
+        return ["[[launch]]", f'kernels = "{self.shares[0].kernel.name}"{several}', *self.detail.split("; ")]
+
+    @property
     def failed(self) -> int:
         """How many cases it explains."""
         return sum(len(share.cases) for share in self.shares)
@@ -137,21 +155,56 @@ def _causes_of(row: KernelResult, specs: Specs) -> Iterable[tuple[Cause, str, Sh
         kernel = specs.entry(row.name)
         failing = _failing(row)
         passed = tuple(traits_of(text) for text in row.passed)
-        variant = kernel.variant
-        for cause, detail, cases in _assigned(failing, passed, kernel.launch, variant.get("dtype", "")):
-            yield cause, _toml_line(cause, kernel, cases) or detail, Share(row, cases, passed)
+        told, beyond = _without_far_rows(failing)
+        for cause, detail, cases in _assigned(told, passed, kernel):
+            yield cause, _detail(cause, kernel, cases) or detail, Share(row, (*cases, *beyond), passed)
+            beyond = ()
         if not failing:
             yield UNKNOWN, "", Share(row, (), ())
 
 
-def _toml_line(cause: Cause, kernel: Kernel, cases: Sequence[Case]) -> str:
-    """What candle-parity.toml has to say of ``kernel``; empty for other causes."""
+def _without_far_rows(cases: tuple[Case, ...]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
+    """``cases`` without those whose rows lie beyond 2^31 elements, and these, where others of strided operands fail: a
+    mistake with strides shows in gaps as something else, a fault or zeros."""
+    near = tuple(case for case in cases if BEYOND_INT not in case.traits)
+    if not any(NOT_CONTIGUOUS in case.traits for case in near):
+        return cases, ()
+    return near, tuple(case for case in cases if BEYOND_INT in case.traits)
+
+
+def _detail(cause: Cause, kernel: Kernel, cases: Sequence[Case]) -> str:
+    """What candle-parity.toml has to say of ``kernel``, or the factor by which its answers are off; empty for other
+    causes."""
     if cause.id == FIXES_UPSTREAM and kernel.fix is not None:
         return f'fixes = ["{kernel.fix.name}"]'
-    if cause.id == OTHER_BLOCKS:
-        named = sorted(name for case in cases for name in cause.matching(case.evidence))
-        return f"block = {named[0].removeprefix(RIGHT_IN_BLOCKS)}"
+    if cause.id in OTHER_GEOMETRIES:
+        return _geometry(next(iter(_common(cause, [case for case in cases if cause.matching(case.evidence)]))))
+    if cause.id == SCALED:
+        return _factor(median(_offsets(cause, cases)))
     return ""
+
+
+def _common(cause: Cause, cases: Sequence[Case]) -> list[str]:
+    """The answers that ``cause`` asks for and all ``cases`` have, in the order of the first."""
+    shared = frozenset.intersection(*(cause.matching(case.evidence) for case in cases))
+    return [name for name in cases[0].evidence.answers if name in shared]
+
+
+def _geometry(answer: str) -> str:
+    """``grid = ["ceildiv(numel, 256)"]; block = [256]``: what an answer says of a launch geometry."""
+    older = f"block = {answer.removeprefix(RIGHT_IN_BLOCKS)}" if answer.startswith(RIGHT_IN_BLOCKS) else answer
+    return older.removeprefix(RIGHT_LAUNCHED_WITH)
+
+
+def _offsets(cause: Cause, cases: Sequence[Case]) -> list[float]:
+    """How far from 1 the factors are that ``cause`` sees in ``cases``."""
+    return [float(name.removeprefix(SCALED_BY)) for case in cases for name in cause.matching(case.evidence)]
+
+
+def _factor(offset: float) -> str:
+    """``1.000001``: 1 and ``offset``, of which a second digit is told where it is more than noise."""
+    short = f"{offset:.0e}"
+    return str(Decimal(1) + Decimal(short if abs(float(short) / offset - 1) < _NOISE else f"{offset:.1e}"))
 
 
 def _failing(row: KernelResult) -> tuple[Case, ...]:
@@ -165,7 +218,7 @@ Passed = tuple[frozenset[str], ...]
 
 
 def _assigned(
-    cases: tuple[Case, ...], passed: Passed, launch: str, dtype: str, every: tuple[Case, ...] | None = None
+    cases: tuple[Case, ...], passed: Passed, kernel: Kernel, every: tuple[Case, ...] | None = None
 ) -> list[tuple[Cause, str, tuple[Case, ...]]]:
     """``cases`` under their causes: one for all of them if there is one, else those that may take a part.
 
@@ -175,18 +228,16 @@ def _assigned(
         return []
     every = every or cases
     for cause in CAUSES:
-        if all(cause.fits(case.evidence, case.traits, launch, dtype) for case in cases) and _hold(
-            cause, cases, every, passed
-        ):
+        if all(cause.fits(case.evidence, case.traits, kernel) for case in cases) and _hold(cause, cases, every, passed):
             return [(cause, "", cases)]
     for cause in CAUSES:
-        fitting = _fitting(cause, cases, launch, dtype) if cause.part else ()
+        fitting = _fitting(cause, cases, kernel) if cause.part else ()
         if fitting and _hold(cause, fitting, cases, passed):
             taken = tuple(case for case in cases if case in fitting or _spreads_to(cause, case))
             rest = tuple(case for case in cases if case not in taken)
-            return [(cause, "", taken), *_assigned(rest, passed, launch, dtype, every)]
+            return [(cause, "", taken), *_assigned(rest, passed, kernel, every)]
     named = [
-        next((one for one in CAUSES if not one.holds and one.fits(case.evidence, case.traits, launch, dtype)), None)
+        next((one for one in CAUSES if not one.holds and one.fits(case.evidence, case.traits, kernel)), None)
         for case in cases
     ]
     if None in named:
@@ -202,8 +253,8 @@ def _spreads_to(cause: Cause, case: Case) -> bool:
     )
 
 
-def _fitting(cause: Cause, cases: Sequence[Case], launch: str, dtype: str) -> tuple[Case, ...]:
-    return tuple(case for case in cases if cause.fits(case.evidence, case.traits, launch, dtype))
+def _fitting(cause: Cause, cases: Sequence[Case], kernel: Kernel) -> tuple[Case, ...]:
+    return tuple(case for case in cases if cause.fits(case.evidence, case.traits, kernel))
 
 
 def _hold(cause: Cause, fitting: Sequence[Case], cases: Sequence[Case], passed: Passed) -> bool:
@@ -221,6 +272,11 @@ def _no_fault_without(cause: Cause, fitting: Sequence[Case], cases: Sequence[Cas
 
 def _one_answer(cause: Cause, fitting: Sequence[Case], _: Sequence[Case], __: Passed) -> bool:
     return bool(frozenset.intersection(*(cause.matching(case.evidence) for case in fitting)))
+
+
+def _one_factor(cause: Cause, fitting: Sequence[Case], _: Sequence[Case], __: Passed) -> bool:
+    offsets = _offsets(cause, fitting)
+    return max(offsets) - min(offsets) <= _SAME_FACTOR * abs(median(offsets))
 
 
 def _both_kinds(_: Cause, fitting: Sequence[Case], __: Sequence[Case], ___: Passed) -> bool:
@@ -253,6 +309,8 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
     "not without the trait": _no_fault_without,
     "no such fault else": _no_fault_without,
     "not only broadcast": lambda _, fitting, __, ___: any("a broadcast operand" not in case.traits for case in fitting),
+    "one factor": _one_factor,
+    "two cases, if two fail": lambda _, fitting, cases, __: len(fitting) >= min(2, len(cases)),
     "several cases": lambda _, fitting, __, ___: len(fitting) > 1,
     "both kinds": _both_kinds,
     "most that are not contiguous": _most_strided,

@@ -20,7 +20,7 @@ def _causes() -> Iterator[Cause]:
     by_trait = (
         {"id": f"only {trait}", "traits": [trait], **shared, **row} for trait, row in table["only"]["traits"].items()
     )
-    for row in (*table["causes"], *by_trait, *table["last"]):
+    for row in (*table["causes"], *by_trait):
         fields: dict[str, Any] = {
             name: _flat(value) if isinstance(value, list) else value for name, value in row.items()
         }

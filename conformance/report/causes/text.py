@@ -37,7 +37,8 @@ def cause_lines(findings: Sequence[Finding], limit: int = SCREEN, width: int = W
     blocks = [_block(finding, width) for finding in findings]
     if 1 + sum(map(len, blocks)) > limit:
         blocks = [
-            block if finding.cause is UNKNOWN else block[:-1] for finding, block in zip(findings, blocks, strict=True)
+            block if finding.cause is UNKNOWN else block[: -_advising(finding)]
+            for finding, block in zip(findings, blocks, strict=True)
         ]
     lines = [f"{head}:"]
     for number, block in enumerate(blocks):
@@ -59,17 +60,24 @@ def _block(finding: Finding, width: int) -> list[str]:
     """The lines of one cause; what fits on one line is put there."""
     first, *rest = map(one_line, described(finding))
     lines = [f"  {first}"]
+    facts = len(rest) - _advising(finding)
     for number, text in enumerate(rest):
         joined = f"{lines[-1]}; {text}"
-        if number and number < len(rest) - 1 and len(joined) <= width:
+        if 0 < number < facts and len(joined) <= width:
             lines[-1] = joined
         else:
             lines.append(f"      {text}")
     return [shortened(line, width) for line in lines]
 
 
+def _advising(finding: Finding) -> int:
+    """How many of the last lines of ``described`` say what to do, or which case is first."""
+    return 1 + len(finding.declaration)
+
+
 def described(finding: Finding) -> list[str]:
-    """A cause in a few lines: what it is, of which kernels, by what evidence, what to do."""
+    """A cause in a few lines: what it is, of which kernels, by what evidence, what to do, and the lines of
+    candle-parity.toml that do it, if there are such."""
     cause = finding.cause
     marked = f" [{cause.bug_class}]" if cause.bug_class else ""
     lines = [f"{title(finding)}{marked}", f"{kernels(finding)}{_first_place(finding)}"]
@@ -82,14 +90,15 @@ def described(finding: Finding) -> list[str]:
             f"first: {case.case}: {case.why}" if case else f"first: {first.kernel.name}: {first.kernel.message}"
         )
     else:
-        lines.append(f"to do: {finding.advice}")
+        lines += [f"to do: {finding.advice}", *finding.declaration]
     return lines
 
 
 def title(finding: Finding) -> str:
     """``48 kernels: A null input is dereferenced``; a compiler's error with its places, or how many files."""
     several = f" in {finding.files:,} files" if finding.files > 1 else ""
-    parts = [f"{finding.cause.title}{several}", finding.place, shortened(finding.detail, _DETAIL)]
+    detail = "" if finding.declaration else shortened(finding.detail, _DETAIL)
+    parts = [f"{finding.cause.title}{several}", finding.place, detail]
     named = ": ".join(part for part in parts if part)
     return f"{counted(len(finding.shares), finding.what)}: {named}"
 
@@ -158,7 +167,10 @@ def cause_section(names: Sequence[str], rows: Rows, specs: Specs, title: str = "
         ]
         for finding in findings:
             first, *rest = described(finding)
-            lines += [f"- **{plain(first)}**", *(f"  - {plain(text)}" for text in [*rest, *every_name(finding)])]
+            told = rest[: len(rest) - len(finding.declaration)]
+            lines += [f"- **{plain(first)}**", *(f"  - {plain(text)}" for text in [*told, *every_name(finding)])]
+            if finding.declaration:
+                lines += ["", "  ```toml", *(f"  {line}" for line in finding.declaration), "  ```", ""]
     return lines
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from conformance.files import cache_folder
 from conformance.runtimes.cpu.build import INCLUDE, build, content_hash
 from conformance.runtimes.hip.binding import bind
-from conformance.runtimes.hip.errors import HipError
+from conformance.runtimes.hip.errors import RESERVE, HipError
 from conformance.toolchains.host import find_toolchain
 
 FORBIDDEN_EXIT = 159
@@ -186,10 +186,20 @@ class CpuRuntime(WatchedCalls):
         """See ``LauncherRuntime``."""
         module = ctypes.c_void_p()
         result = self._library.hipModuleLoadData(ctypes.byref(module), code)
-        if result:
-            name = self._library.hipGetErrorName(result).decode()
-            raise HipError("hipModuleLoadData", result, name, what, self.message())
+        self._check("hipModuleLoadData", result, what)
         return module.value or 0
+
+    def reserve(self, size: int, pieces: Sequence[tuple[int, int]]) -> int:
+        """See ``ReservingRuntime``."""
+        address, numbers = ctypes.c_void_p(), [number for piece in pieces for number in piece]
+        given = (ctypes.c_ulong * len(numbers))(*numbers)
+        result = self._library.hipcpuReserve(ctypes.byref(address), ctypes.c_ulong(size), given, len(pieces))
+        self._check(RESERVE, result, f"{size} bytes")
+        return address.value or 0
+
+    def _check(self, call: str, result: int, what: str) -> None:
+        if result:
+            raise HipError(call, result, self._library.hipGetErrorName(result).decode(), what, self.message())
 
     def symbol(self, loaded: int, name: str) -> int | None:
         """See ``LauncherRuntime``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from conformance.runtimes.kind import Choice, LauncherBuild, Runtime, RuntimeKind
+from conformance.runtimes.kind import SHARED_MEMORY, Choice, LauncherBuild, Runtime, RuntimeKind
 from conformance.toolchains.headers import OF_ROCM
 
 WAVE = 64
@@ -36,6 +36,9 @@ KIND = RuntimeKind(
     on_host=True,
     chooses_wave=True,
     chooses_orders=True,
+    unwritten={"shared": SHARED_MEMORY},
+    reserves=True,
+    otherwise={"exact": "right with exact functions"},
     asynchronous=False,
     executor_cores=0,
     environment=("HIPCPU_*", "HIP_PYTHON_*"),

@@ -204,6 +204,11 @@ class Device:
             registers, local, shared, int(self.check("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", blocks))
         )
 
+    def static_shared(self, function: Function) -> int:
+        """The bytes of a block's ``__shared__`` variables that ``function`` has."""
+        kind = self.hip.hipFunction_attribute.HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
+        return int(self.check("hipFuncGetAttribute", self.hip.hipFuncGetAttribute(kind, function.handle)))
+
     def event(self) -> Any:
         """A new event; lives as long as the process."""
         return self.check("hipEventCreate", self.hip.hipEventCreate())

@@ -12,6 +12,8 @@ FAULTS = (700, 710, 715, 716, 717, 718, 719)
 
 TIMEOUT = 702
 OUT_OF_MEMORY = 2
+RESERVE = "hipcpuReserve"
+"""The call of our own that fails where a process may not have the address space of a case with gaps (ulimit -v)."""
 NOT_SUPPORTED = 801
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conformance.environment import PERTURB, value_of
-from conformance.runtimes.kind import BY_HIPCC, Choice, NoRuntime, Runtime, RuntimeKind
+from conformance.runtimes.kind import BY_HIPCC, SHARED_MEMORY, Choice, NoRuntime, Runtime, RuntimeKind
 
 if TYPE_CHECKING:
     from conformance.runtimes.kind import LaunchCounts
@@ -55,7 +55,7 @@ KIND = RuntimeKind(
     open_compiler=lambda wave: (),
     on_host=True,
     chooses_orders=True,
-    unwritten={"registers": "registers", "lds": "shared memory", "scratch": "scratch memory"},
+    unwritten={"registers": "registers", "lds": SHARED_MEMORY, "scratch": "scratch memory"},
     gentler={"exact": "right with exact instructions", "arrived": "right where stores arrive at once"},
     default_orders=("forward", "reverse"),
     arch_variable=ARCH,

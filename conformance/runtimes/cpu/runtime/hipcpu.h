@@ -12,7 +12,9 @@ extern "C" {
 // Sets an option; returns 0, or 1 (hipErrorInvalidValue) with a message for an unknown key or a bad value. Each option
 // is also read once from the environment: HIPCPU_WAVE, HIPCPU_ORDER, and so on.
 //   wave        32 | 64                              lanes of a wave (default 32)
-//   order       forward | reverse | shuffle:SEED     order of blocks, threads and lanes (default forward)
+//   order       forward | reverse | shuffle:SEED     order of blocks, threads and lanes (default forward); with +shared
+//                                                    behind it shared memory begins with other bytes than in that
+//                                                    order, with +exact fast functions (__expf) are the exact ones
 //   threads     1 to 24                              OS threads that run blocks (default: the cores, at most 16)
 //   timeout_ms  0 to 3600000, 0 for none             longest launch (default 5000)
 //   poison      0 | 1                                fill new device memory, and shared memory by order (default 1)
@@ -40,6 +42,11 @@ int hipcpuOrderMatters(void);
 // error; *done says what was done before it: 0 nothing, 1 the copies, 2 the launch, 3 the wait.
 int hipcpuLaunchOnce(void *function, const unsigned *shape, void **params, unsigned count, void *const *device,
                      char *const *host, const unsigned long *bytes, unsigned long after, unsigned *done);
+
+// An allocation of `bytes` of address space, for hipFree, of which only `count` pieces can be accessed, with the rest
+// of their pages: each an offset and a size, ascending, from the first byte of the allocation to its last. They are
+// zeros.
+int hipcpuReserve(void **p, unsigned long bytes, const unsigned long *pieces, unsigned count);
 
 // The kernels of a loaded module (hipModule_t) as JSON, valid while it is loaded; null for an unknown module:
 //   [{"name": "k", "file": "k.hip", "line": 3, "params": [{"type": "float const*", "size": 8, "align": 8}]}]

@@ -60,10 +60,11 @@ class Orders {
 
 // What shared memory holds before a block, another in each order: a kernel that reads it too early may find just what
 // it needs in one of them. As a number of any type 0x7b is large and positive, 0xfb large and negative or unsigned.
-unsigned char poison_byte(Order order, std::uint32_t seed) {
-  if (order == Order::Forward) return 0xff;
-  if (order == Order::Reverse) return 0;
-  return seed % 2 ? 0x7b : 0xfb;
+// What depends on it has another answer with the byte that it holds instead.
+unsigned char poison_byte(Order order, std::uint32_t seed, bool instead) {
+  if (order == Order::Forward) return instead ? 0x7b : 0xff;
+  if (order == Order::Reverse) return instead ? 0xfb : 0;
+  return (seed % 2 != 0) != instead ? 0x7b : 0xfb;
 }
 
 void order_blocks(Job &job, Order order, std::uint32_t seed) {
@@ -226,7 +227,8 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
   plan.wave = settings.wave();
   plan.dynamic_bytes = dynamic_bytes;
   plan.poison = settings.poison();
-  plan.poison_byte = poison_byte(order, seed);
+  plan.poison_byte = poison_byte(order, seed, settings.otherwise() == Otherwise::Shared);
+  plan.exact_functions = settings.otherwise() == Otherwise::Exact;
   plan.canary = order == Order::Forward ? &canary::nan : &canary::number;
   memory().set_canaries(*plan.canary, memory_arguments, pointers);
   plan.switch_at_atomics = order == Order::Shuffle && plan.threads > 1;

@@ -61,7 +61,7 @@ Memory &memory() {
 }
 
 Memory::Block::~Block() {
-  if (start) munmap(start - guard, body + 2 * guard);
+  if (start) munmap(start - guard - before, before + body + 2 * guard);
 }
 
 Memory::Block *Memory::acquire(std::size_t body) {
@@ -72,13 +72,25 @@ Memory::Block *Memory::acquire(std::size_t body) {
     free_bytes_ -= body;
     return block;
   }
-  void *map = mmap(nullptr, body + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  Block *block = map_block(body, 0);
+  if (!block) return nullptr;
+  if (mprotect(block->start, body, PROT_READ | PROT_WRITE) != 0) {
+    blocks_.erase(block->start);
+    return nullptr;
+  }
+  if (body >= huge_from) madvise(block->start, body, MADV_HUGEPAGE);  // keep_from_host() changes each page's access
+  return block;
+}
+
+// Address space that nothing can access yet.
+Memory::Block *Memory::map_block(std::size_t body, std::size_t before) {
+  const std::size_t bytes = before + body + 2 * guard;
+  void *map = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) return nullptr;
   auto block = std::make_unique<Block>();
-  block->start = static_cast<char *>(map) + guard;
+  block->start = static_cast<char *>(map) + before + guard;
   block->body = body;
-  if (mprotect(block->start, body, PROT_READ | PROT_WRITE) != 0) return nullptr;
-  if (body >= huge_from) madvise(block->start, body, MADV_HUGEPAGE);  // keep_from_host() changes each page's access
+  block->before = before;
   Block *raw = block.get();
   blocks_.emplace(raw->start, std::move(block));
   return raw;
@@ -92,7 +104,7 @@ void Memory::recycle(Block *block) {
   live_[block->live_index] = live_.back();
   live_[block->live_index]->live_index = block->live_index;
   live_.pop_back();
-  if (block->body > max_cached_block) {
+  if (block->before || block->body > max_cached_block) {
     blocks_.erase(block->start);
     return;
   }
@@ -117,22 +129,55 @@ Error Memory::allocate(std::size_t bytes, Kind kind, void **out) {
       return fail(OutOfMemory, "allocation of %zu bytes: out of memory: the machine has %zu bytes available", bytes,
                   system.available);
   }
-  const bool poison = options().poison(), guarded = options().guard();
   const std::lock_guard lock(mutex_);
   Block *block = acquire(body_bytes(bytes));
   if (!block) return fail(OutOfMemory, "allocation of %zu bytes: out of memory", bytes);
-  block->bytes = bytes;
-  block->base = guarded ? block->start + block->body - round_up(bytes, alignment) : block->start;
-  block->kind = kind;
-  block->live = true;
-  block->canary = guarded ? &canary::nan : nullptr;
-  block->live_index = live_.size();
-  live_.push_back(block);
-  ++held_like(*block).count;
-  held_like(*block).bytes += bytes;
-  if (poison) std::memset(block->base, 0xff, bytes);
-  if (guarded) set_canaries(*block);
+  begin(*block, bytes, kind);
+  if (options().poison()) std::memset(block->base, 0xff, bytes);
+  if (block->canary) set_canaries(*block);
   if (keeps_) keep(*block, none);
+  *out = block->base;
+  return Success;
+}
+
+void Memory::begin(Block &block, std::size_t bytes, Kind kind) {
+  const bool guarded = options().guard();
+  block.bytes = bytes;
+  block.base = guarded ? block.start + block.body - round_up(bytes, alignment) : block.start;
+  block.kind = kind;
+  block.live = true;
+  block.canary = guarded ? &canary::nan : nullptr;
+  block.live_index = live_.size();
+  live_.push_back(&block);
+  ++held_like(block).count;
+  held_like(block).bytes += bytes;
+}
+
+Error Memory::reserve(std::size_t bytes, const Piece *pieces, std::size_t count, void **out) {
+  if (!out) return fail(InvalidValue, "reservation of %zu bytes: the output pointer for the pointer is null", bytes);
+  *out = nullptr;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (pieces[i].offset < end || pieces[i].bytes > bytes || pieces[i].offset > bytes - pieces[i].bytes)
+      return fail(InvalidValue, "reservation of %zu bytes: piece %zu is out of order or past the end", bytes, i);
+    end = pieces[i].offset + pieces[i].bytes;
+  }
+  if (!count || pieces[0].offset || end != bytes)
+    return fail(InvalidValue, "reservation of %zu bytes: the pieces do not reach from its start to its end", bytes);
+  const std::size_t body = round_up(bytes, page);
+  const std::lock_guard lock(mutex_);
+  Block *block = map_block(body, body);
+  if (!block) return fail(OutOfMemory, "reservation of %zu bytes: no address space", bytes);
+  begin(*block, bytes, Kind::Device);
+  const auto page_of = [](const char *at) { return reinterpret_cast<std::uintptr_t>(at) / page * page; };
+  for (std::size_t i = 0; i < count; ++i) {
+    const char *first = block->base + pieces[i].offset;
+    const std::uintptr_t from = page_of(first), to = page_of(first + pieces[i].bytes + page - 1);
+    if (mprotect(reinterpret_cast<void *>(from), to - from, PROT_READ | PROT_WRITE) == 0) continue;
+    recycle(block);
+    return fail(OutOfMemory, "reservation of %zu bytes: out of memory", bytes);
+  }
+  if (block->canary) set_canaries(*block);
   *out = block->base;
   return Success;
 }
@@ -315,7 +360,7 @@ std::string Memory::locate(const void *address, const Argument *arguments, unsig
   else if (a < block->base)
     std::snprintf(text, sizeof text, "%td bytes before ", block->base - a);
   else
-    std::snprintf(text, sizeof text, "%td bytes into ", a - block->base);
+    std::snprintf(text, sizeof text, "%td bytes into %s", a - block->base, block->before ? "a gap of " : "");
   return text + name(*block, arguments, count);
 }
 

@@ -3,6 +3,10 @@
 //
 //   | guard 1 MiB | lead, canary in its last 1024 bytes | the allocation | 0-15 bytes canary | guard 1 MiB |
 //
+// An allocation of address space alone has pages for some pieces of it and none in the gaps between them: what is
+// accessed there faults. Before its first guard lies as much again, so that offsets faults too that are taken for
+// negative numbers.
+//
 // Poison bytes are NaN in every float format; canary.h says what canaries are.
 #pragma once
 
@@ -25,6 +29,12 @@ class Memory {
   enum class Kind { Device, Host, Managed };
 
   Error allocate(std::size_t bytes, Kind kind, void **out);
+  struct Piece {
+    std::size_t offset, bytes;
+  };
+  // An allocation of address space with pages, of zeros, for `pieces` in ascending order, of which the first begins at
+  // its start and the last ends at its end. Freed as any other.
+  Error reserve(std::size_t bytes, const Piece *pieces, std::size_t count, void **out);
   // Error IllegalAddress: it is freed, but its canary had been overwritten.
   Error release(void *pointer);
   void release_all();
@@ -91,9 +101,10 @@ class Memory {
 
  private:
   struct Block {
-    char *start = nullptr;  // first accessible byte, page aligned
-    std::size_t body = 0;   // accessible bytes
-    char *base = nullptr;   // of the allocation, or of the last one if it is not live
+    char *start = nullptr;   // first accessible byte, page aligned
+    std::size_t before = 0;  // bytes of address space in front of the first guard
+    std::size_t body = 0;    // accessible bytes
+    char *base = nullptr;    // of the allocation, or of the last one if it is not live
     std::size_t bytes = 0;
     std::size_t live_index = 0;
     Kind kind = Kind::Device;
@@ -114,6 +125,8 @@ class Memory {
 
   Block *block_at(const void *address);
   Block *acquire(std::size_t body);
+  Block *map_block(std::size_t body, std::size_t before);
+  void begin(Block &block, std::size_t bytes, Kind kind);
   void recycle(Block *block);
   Held &held_like(const Block &block) { return held_[block.kind == Kind::Host]; }
   static void set_canaries(Block &block);

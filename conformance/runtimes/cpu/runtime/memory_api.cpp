@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "api.h"
+#include "hipcpu.h"
 #include "launch.h"
 #include "memory.h"
 
@@ -128,6 +129,11 @@ SIMT_API int hipMemsetD16(void *to, unsigned short value, std::size_t count) {
   return fill("hipMemsetD16", to, value, count);
 }
 SIMT_API int hipMemsetD32(void *to, int value, std::size_t count) { return fill("hipMemsetD32", to, value, count); }
+
+SIMT_API int hipcpuReserve(void **p, unsigned long bytes, const unsigned long *pieces, unsigned count) {
+  static_assert(sizeof(Memory::Piece) == 2 * sizeof(unsigned long));
+  return memory().reserve(bytes, reinterpret_cast<const Memory::Piece *>(pieces), count, p);
+}
 
 SIMT_API int hipMemGetInfo(std::size_t *available, std::size_t *total) {
   const SystemMemory system = system_memory();

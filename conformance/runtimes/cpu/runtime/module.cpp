@@ -179,6 +179,14 @@ Error Module::global(const char *name, void **address, std::size_t *bytes) {
   return Success;
 }
 
+std::size_t Function::static_shared_bytes() const {
+  if (!module->compiled_by_clang()) return module->thread_local_bytes();
+  std::size_t bytes = 0;
+  for (unsigned long i = 0; shared && i < shared->count; ++i)
+    bytes += module->shared_variables()[shared->variables[i]].bytes;
+  return bytes;
+}
+
 char *Module::touch_thread_local() const {
   if (!thread_local_bytes_) return nullptr;
   if (auto touch = reinterpret_cast<void (*)()>(dlsym(handle_, "simt_touch"))) touch();

@@ -24,6 +24,9 @@ struct Function {
   const simt_kernel *kernel;
   const Module *module;
   const simt_shared_use *shared;  // null: no __shared__ variables, or thread-local ones
+
+  // Of its __shared__ variables; of all of the module's where the compiler does not tell whose they are.
+  std::size_t static_shared_bytes() const;
 };
 
 class Module {

@@ -113,8 +113,9 @@ SIMT_API int hipFuncGetAttribute(int *value, int attribute, void *function) {
   const Function *f;
   if (const Error error = find_function("hipFuncGetAttribute", function, f)) return error;
   if (!value) return fail(InvalidValue, "hipFuncGetAttribute: the output pointer for the value is null");
-  enum { MaxThreadsPerBlock = 0, MaxDynamicShared = 8 };
+  enum { MaxThreadsPerBlock = 0, SharedBytes = 1, MaxDynamicShared = 8 };
   *value = attribute == MaxThreadsPerBlock ? SIMT_MAX_THREADS
+           : attribute == SharedBytes      ? static_cast<int>(f->static_shared_bytes())
            : attribute == MaxDynamicShared ? SIMT_MAX_DYNAMIC_SHARED
                                            : 0;
   return Success;

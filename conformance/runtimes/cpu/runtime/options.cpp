@@ -11,6 +11,9 @@ namespace simt {
 
 constexpr long max_workers = 24;  // guard pages of fiber stacks are limited by vm.max_map_count
 
+// What an order may end in, by Otherwise.
+constexpr const char *otherwises[] = {"", "+shared", "+exact"};
+
 struct Options::Number {
   const char *key;
   std::atomic<long> Options::*member;
@@ -43,21 +46,28 @@ Options::Options() : threads_(std::clamp(static_cast<long>(std::thread::hardware
 }
 
 Error Options::set_order(const std::string &value) {
-  if (value == "forward" || value == "reverse") {
-    order_ = static_cast<std::uint64_t>(value == "reverse" ? Order::Reverse : Order::Forward) << 32;
+  const std::size_t plus = std::min(value.find('+'), value.size());
+  const std::string name = value.substr(0, plus), behind = value.substr(plus);
+  std::size_t otherwise = 0;
+  while (otherwise < std::size(otherwises) && behind != otherwises[otherwise]) ++otherwise;
+  const auto set = [this, otherwise](Order order, std::uint64_t seed) {
+    order_ = static_cast<std::uint64_t>(otherwise) << 40 | static_cast<std::uint64_t>(order) << 32 | seed;
     return Success;
-  }
+  };
   const std::string prefix = "shuffle:";
-  if (value.compare(0, prefix.size(), prefix) == 0) {
+  if (otherwise == std::size(otherwises)) {
+    // said below
+  } else if (name == "forward" || name == "reverse") {
+    return set(name == "reverse" ? Order::Reverse : Order::Forward, 0);
+  } else if (name.compare(0, prefix.size(), prefix) == 0) {
     char *end = nullptr;
-    const char *digits = value.c_str() + prefix.size();
+    const char *digits = name.c_str() + prefix.size();
     const unsigned long seed = std::strtoul(digits, &end, 10);
-    if (std::isdigit(static_cast<unsigned char>(*digits)) && *end == 0 && seed <= UINT32_MAX) {
-      order_ = static_cast<std::uint64_t>(Order::Shuffle) << 32 | seed;
-      return Success;
-    }
+    if (std::isdigit(static_cast<unsigned char>(*digits)) && *end == 0 && seed <= UINT32_MAX)
+      return set(Order::Shuffle, seed);
   }
-  return fail(InvalidValue, "option order: '%s' is not forward, reverse or shuffle:SEED (SEED from 0 to %u)",
+  return fail(InvalidValue,
+              "option order: '%s' is not forward, reverse or shuffle:SEED (SEED from 0 to %u), and +shared or +exact",
               value.c_str(), UINT32_MAX);
 }
 
@@ -92,6 +102,7 @@ bool Options::get(const char *key, std::string &value) const {
     static constexpr const char *names[] = {"forward", "reverse", "shuffle:"};
     value = names[static_cast<unsigned>(order())];
     if (order() == Order::Shuffle) value += std::to_string(seed());
+    value += otherwises[static_cast<unsigned>(otherwise())];
     return true;
   }
   for (const Number &n : numbers) {

@@ -11,6 +11,9 @@ namespace simt {
 
 enum class Order : unsigned { Forward, Reverse, Shuffle };
 
+// What is otherwise than in the order alone: shared memory begins with other bytes; fast functions are the exact ones.
+enum class Otherwise : unsigned { Nothing, Shared, Exact };
+
 class Options {
  public:
   Options();  // defaults, then the environment
@@ -27,8 +30,9 @@ class Options {
   // Counts `bytes` of kernels' printf; returns how many had been printed since the option was last set.
   std::uint64_t count_printed(std::uint64_t bytes) { return printed_.fetch_add(bytes); }
   bool guard() const { return guard_.load(std::memory_order_relaxed) != 0; }
-  // One word, so that order and seed are always set together.
-  Order order() const { return static_cast<Order>(order_.load(std::memory_order_relaxed) >> 32); }
+  // One word, so that order, seed and what is otherwise are always set together.
+  Order order() const { return static_cast<Order>(order_.load(std::memory_order_relaxed) >> 32 & 0xff); }
+  Otherwise otherwise() const { return static_cast<Otherwise>(order_.load(std::memory_order_relaxed) >> 40); }
   std::uint32_t seed() const { return static_cast<std::uint32_t>(order_.load(std::memory_order_relaxed)); }
 
  private:

@@ -70,6 +70,7 @@ bool Worker::begin(const Plan &plan) {
   gridDim = plan.grid;
   threads = plan.threads;
   wave_size = plan.wave;
+  exact_functions = plan.exact_functions;
   switch_at_atomics = switching_ = plan.switch_at_atomics || plan.watch_atomics;
   interacted_ = false;
   const Module &module = *plan.function->module;

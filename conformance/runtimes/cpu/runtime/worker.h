@@ -34,6 +34,7 @@ struct Plan {
   unsigned char poison_byte;      // of shared memory
   const canary::Pattern *canary;  // around memory
   bool switch_at_atomics;
+  bool exact_functions;             // see simt_context
   bool watch_atomics;               // see hipcpuOrderMatters
   std::atomic<bool> *interacted;    // set where a thread waits for others or might change what they read
   const std::uint32_t *order;       // linear thread number at each position; null for forward

@@ -24,7 +24,7 @@
 #error "the cpu runtime's fiber switch is written for x86-64 only; use a ROCm device on this machine"
 #endif
 
-#define SIMT_ABI_VERSION 3
+#define SIMT_ABI_VERSION 4
 
 enum { SIMT_MAX_THREADS = 1024 };              // threads of one block
 enum { SIMT_MAX_WAVE = 64 };                   // lanes of a wave
@@ -49,6 +49,7 @@ struct simt_context {
   unsigned threads;              // in this block
   volatile unsigned fiber_mode;  // nonzero: the scheduler chooses the next thread; 0, loop mode: see simt::entry
   unsigned switch_at_atomics;    // nonzero: SIMT_SWITCH before an atomic operation, and between a read and its store
+  unsigned exact_functions;      // nonzero: approximate instructions and fast functions give the exact result
 };
 
 // What simt_wave does with the lanes named in its mask.

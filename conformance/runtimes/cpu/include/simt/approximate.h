@@ -1,6 +1,8 @@
 // Approximate instructions, and the fast functions that HIP's header (clang's __clang_hip_math.h) and CUDA's make of
 // them. They are rounded nearly right, so that what a formula loses by its own roundings and range shows; a GPU's own
 // error does not. On AMD GPUs "denormals are flushed" ("RDNA3 ISA", "VOP1 Instructions"); CUDA keeps them.
+// A launch in an order with "+exact" behind it gets the exact functions instead: whether a wrong answer is right then
+// tells whether it is wrong for them.
 #pragma once
 #pragma GCC system_header
 
@@ -8,9 +10,11 @@
 
 namespace simt::approximate {
 
+SIMT_INLINE bool exact() { return __builtin_expect(simt_self->exact_functions, 0); }
+
 SIMT_INLINE float flushed(float x) {
 #if !defined(SIMT_CUDA)
-  if (__builtin_fabsf(x) < __FLT_MIN__) return __builtin_copysignf(0.0f, x);
+  if (__builtin_fabsf(x) < __FLT_MIN__ && !exact()) return __builtin_copysignf(0.0f, x);
 #endif
   return x;
 }
@@ -27,12 +31,12 @@ SIMT_INLINE double turns(float x) {
   const double product = static_cast<double>(opaque(x * 0x1.45f306p-3f));
   return product - __builtin_floor(product);
 }
-SIMT_INLINE float sin(float x) { return static_cast<float>(::sinpi(2 * turns(x))); }
-SIMT_INLINE float cos(float x) { return static_cast<float>(::cospi(2 * turns(x))); }
-SIMT_INLINE float exp(float x) { return exp2(opaque(x * 0x1.715476p+0f)); }
-SIMT_INLINE float exp10(float x) { return exp2(opaque(x * 0x1.a934f0p+1f)); }
-SIMT_INLINE float log(float x) { return opaque(log2(x) * 0x1.62e430p-1f); }
-SIMT_INLINE float log10(float x) { return opaque(log2(x) * 0x1.344136p-2f); }
+SIMT_INLINE float sin(float x) { return exact() ? sinf(x) : static_cast<float>(::sinpi(2 * turns(x))); }
+SIMT_INLINE float cos(float x) { return exact() ? cosf(x) : static_cast<float>(::cospi(2 * turns(x))); }
+SIMT_INLINE float exp(float x) { return exact() ? expf(x) : exp2(opaque(x * 0x1.715476p+0f)); }
+SIMT_INLINE float exp10(float x) { return exact() ? exp10f(x) : exp2(opaque(x * 0x1.a934f0p+1f)); }
+SIMT_INLINE float log(float x) { return exact() ? logf(x) : opaque(log2(x) * 0x1.62e430p-1f); }
+SIMT_INLINE float log10(float x) { return exact() ? log10f(x) : opaque(log2(x) * 0x1.344136p-2f); }
 
 }  // namespace simt::approximate
 
@@ -56,7 +60,9 @@ SIMT_INLINE float __fsqrt_rn(float x) { return simt::approximate::sqrt(x); }
 SIMT_INLINE float __frsqrt_rn(float x) { return simt::approximate::rsq(x); }
 #endif
 #undef SIMT_FAST
-extern "C" SIMT_INLINE float __tanf(float x) noexcept(true) { return __sinf(x) * simt::approximate::rcp(__cosf(x)); }
+extern "C" SIMT_INLINE float __tanf(float x) noexcept(true) {
+  return simt::approximate::exact() ? tanf(x) : __sinf(x) * simt::approximate::rcp(__cosf(x));
+}
 extern "C" SIMT_INLINE float __powf(float x, float y) noexcept(true) { return powf(x, y); }
 extern "C" SIMT_INLINE void __sincosf(float x, float *s, float *c) noexcept(true) {
   *s = __sinf(x);
