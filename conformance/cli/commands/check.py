@@ -127,8 +127,9 @@ def _compile(
                 code = parse(lined.result.code, job.source.label)
         objects.append(ObjectFile(job.source.label, code))
         failed += [
-            Finding("compile_error", names.shown(name), broken.why, broken.place, None, job.target.name)
+            Finding("compile_error", shown, broken.why, broken.place, None, job.target.name)
             for name, broken in job.result.broken.items()
+            for shown in names.shown(name)
         ]
     return objects, failed
 

@@ -31,9 +31,11 @@ def read_objects(path: Path, label: str) -> list[ObjectFile]:
 
 
 def object_under_candles_names(file: ObjectFile, names: Names) -> ObjectFile:
-    """``file`` with its kernels under Candle's names, without those that have a name of Candle's for another kernel."""
-    kernels = {names.candle(name): kernel for name, kernel in file.code.kernels.items()}
-    named = {name: replace(kernel, name=name) for name, kernel in kernels.items() if name is not None}
+    """``file`` with its kernels under Candle's names, each under all of them that it has: none, where its name is
+    Candle's for another kernel."""
+    named = {
+        name: replace(kernel, name=name) for port, kernel in file.code.kernels.items() for name in names.candles(port)
+    }
     return replace(file, code=replace(file.code, kernels=named), names=names)
 
 
@@ -61,9 +63,10 @@ def check_objects(
                 findings += resources(kernel, file.label, target)
             for lost in lost_signs(file.code):
                 place = lost.place or file.label
-                findings.append(
-                    Finding("zero_sign", file.names.shown(lost.function), lost.message, place, None, target)
-                )
+                findings += [
+                    Finding("zero_sign", name, lost.message, place, None, target)
+                    for name in file.names.shown(lost.function)
+                ]
         if names:
             findings += _names(first, kernels, wanted, target)
     return findings
