@@ -65,7 +65,7 @@ def command(arguments: argparse.Namespace) -> int:
     )
     if arguments.json:
         write_record(record, arguments.json)
-    findings = check_objects([file for _, file in objects], specs.kernels, (), names=False)
+    findings = check_objects([file for _, file in objects], specs.kernels, (), False, tree.declared.launch)
     if len(objects) == len(jobs) and not any(job.result.broken for job in jobs if isinstance(job.result, Compiled)):
         # Else what does not compile may have them.
         missing = tree.declared.names.ports.keys() - {name for _, file in objects for name in file.code.kernels}

@@ -87,6 +87,11 @@ Error check_shape(const simt_kernel &kernel, simt_index grid, simt_index block, 
       product(block) > SIMT_MAX_THREADS)
     return fail(InvalidConfiguration, "kernel %s: block (%u,%u,%u): at most %d threads", name, block.x, block.y,
                 block.z, SIMT_MAX_THREADS);
+  if (kernel.most_threads && product(block) > kernel.most_threads)
+    return fail(InvalidConfiguration,
+                "kernel %s: block (%u,%u,%u): it was compiled for at most %lu threads (__launch_bounds__ or "
+                "amdgpu_flat_work_group_size)",
+                name, block.x, block.y, block.z, kernel.most_threads);
   constexpr std::uint64_t threads_limit = std::uint64_t{1} << 32;
   if (grid.x > 2147483647u || grid.y > 65536 || grid.z > 65536 || std::uint64_t{grid.x} * block.x >= threads_limit ||
       std::uint64_t{grid.y} * block.y >= threads_limit || std::uint64_t{grid.z} * block.z >= threads_limit)

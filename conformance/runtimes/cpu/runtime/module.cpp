@@ -155,7 +155,11 @@ const simt_shared_use *Module::use_of(const simt_kernel &row) const {
 }
 
 const Function *Module::launched(const simt_kernel *row) {
-  return &launched_.emplace(row, Function{row, this, use_of(*row)}).first->second;
+  const auto known = std::find_if(functions_.begin(), functions_.end(),
+                                  [&](const auto &one) { return one.second.kernel->run == row->run; });
+  // The table knows how large its blocks may be; a kernel that only <<< >>> names is not in it.
+  const simt_kernel *kernel = known == functions_.end() ? row : known->second.kernel;
+  return &launched_.emplace(row, Function{kernel, this, use_of(*row)}).first->second;
 }
 
 void *Module::symbol(const char *name) const { return dlsym(handle_, name); }

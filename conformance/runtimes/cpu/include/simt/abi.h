@@ -24,7 +24,7 @@
 #error "the cpu runtime's fiber switch is written for x86-64 only; use a ROCm device on this machine"
 #endif
 
-#define SIMT_ABI_VERSION 3
+#define SIMT_ABI_VERSION 4
 
 enum { SIMT_MAX_THREADS = 1024 };              // threads of one block
 enum { SIMT_MAX_WAVE = 64 };                   // lanes of a wave
@@ -88,7 +88,7 @@ struct simt_bounds_check {
 };
 
 // One kernel of a module. types[i] is the canonical spelling of parameter i, const on the right: "float const*",
-// "unsigned long".
+// "unsigned long". A block has at most `most_threads` threads; 0 where the source does not limit them.
 struct simt_kernel {
   const char *name;
   const char *file;  // source file and line of the definition, "" and 0 where not known
@@ -98,6 +98,7 @@ struct simt_kernel {
   const unsigned *sizes;
   const unsigned *aligns;
   const char *const *types;
+  unsigned long most_threads;
 };
 
 #if defined(__clang__)
