@@ -51,7 +51,6 @@ def test_a_block_beyond_the_limit_of_the_source_is_refused(cli: Any, port: Any, 
     assert "was compiled for at most 512 threads" in said.kernel("fill_u8")["failures"][0]["why"]
 
 
-@pytest.mark.slow("compiles a small port for gfx942")
 def test_check_reads_the_limits_of_code_objects(cli: Any, port: Any, amd: None) -> None:
     folder = port(LIMITED, "fill.hip")
     words = ("check", "--kernels", folder, "--arch", "gfx942", "--partial", *NAMES)
