@@ -135,6 +135,12 @@ void simt_trap(const char *what, const char *file, int location) __attribute__((
 // Likewise for an index outside an array.
 void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) __attribute__((noreturn));
 
+// A kernel accesses `bytes` at an address that is no multiple of `align`; libhiprtc puts the calls there. The first is
+// for CUDA's sources and ends the launch with hipErrorLaunchFailure, the second, for HIP's, notes it for
+// hipcpuMisaligned.
+void simt_misaligned(unsigned long address, unsigned long align, unsigned long bytes, bool store);
+void simt_note_misaligned(unsigned long address, unsigned long align, unsigned long bytes, bool store);
+
 // Writes text of a kernel's printf to stdout, up to the option print_bytes. Kernels must not call stdio: a timeout may
 // abort them while it holds its locks.
 void simt_print(const char *text, unsigned long bytes);
