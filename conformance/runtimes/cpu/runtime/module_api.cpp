@@ -24,8 +24,7 @@ Error find_function(const char *call, const void *handle, const Function *&funct
 // Of a block of the kernel.
 int most_threads(const Function &function) {
   constexpr unsigned long any = SIMT_MAX_THREADS;
-  const unsigned long limit = function.kernel->most_threads;
-  return static_cast<int>(limit == 0 ? any : std::min(limit, any));
+  return static_cast<int>(function.most_threads == 0 ? any : std::min(function.most_threads, any));
 }
 
 Error occupancy(const char *call, int *blocks, const void *function, int block_threads) {
