@@ -118,8 +118,9 @@ def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = (), ca
     for request in found:
         known = request.text.known
         if known is not None:
-            name = called.candle(known)
-            (asked[name] if name in specs.kernels else strange[known]).append(_ask(request))
+            meant = [name for name in called.candles(known) if name in specs.kernels]
+            for asks in [asked[name] for name in meant] or [strange[known]]:
+                asks.append(_ask(request))
             continue
         fitting = _fitting(request, specs, called)
         for name in fitting:

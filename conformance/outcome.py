@@ -180,6 +180,10 @@ class KernelResult(Row):
     leak: str | None = None
     """What every call of a launcher leaves behind: memory, streams or events that it does not give back (null: nothing,
     or unknown); it has no part in the status."""
+    misaligned: str | None = None
+    """The first case in which a kernel of HIP's dialect read or wrote a vector or a structure at an address that is not
+    aligned as its type asks for, and what: AMD GPUs allow that, NVIDIA's do not (null: none, or unknown); it has no
+    part in the status."""
 
     @property
     def counts(self) -> str:

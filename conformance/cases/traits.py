@@ -94,7 +94,7 @@ _TRAITS: tuple[tuple[str, Callable[[Fields], bool]], ...] = (
     ("a scale factor", lambda f: "scale_h" in f.texts or "scale_w" in f.texts),
     ("ids that mean none", lambda f: f.among("ids", _NONE_IDS)),
     ("ids that occur twice", lambda f: f.among("ids", _DUPLICATES)),
-    ("an id outside of the dimension", lambda f: f.among("ids", ("beyond", "foreign", "negative"))),
+    ("an id outside of the dimension", lambda f: f.among("ids", ("beyond", "foreign", "negative", "cut"))),
     ("NaN in rows", lambda f: f.texts.get("mark", "").startswith("nan")),
     ("rows of infinities", lambda f: f.among("mark", ("minus_inf", "plus_inf", "masked", "one_inf", "infinities"))),
     ("rows of values far from 0", lambda f: f.among("mark", ("high",))),

@@ -156,6 +156,8 @@ class Launching:
         self._submitted: dict[int, Submitted] = {}
         self.leak: str | None = None
         """Text: resources leaked per launcher call."""
+        self.misaligned: str | None = None
+        """What the first such case accessed that was not aligned."""
 
     def ahead(self, cases: Iterable[TrialCase]) -> Iterator[TrialCase]:
         """``cases``, each launched before the one before it is handed out. Raises ``Lost``."""
@@ -182,6 +184,8 @@ class Launching:
             del self._submitted[id(case)]
         try:
             buffers, damaged = self._executor.result(submitted, order)
+            if submitted.misaligned and self.misaligned is None:
+                self.misaligned = f"{case.id} {submitted.misaligned}"
             if submitted.leak is not None and self.leak is None:
                 calls, *left = submitted.leak
                 self.leak = described(tuple(left), calls, case.id)

@@ -152,7 +152,12 @@ class Server:
             lost = self._look_for_leak(link, arena, message, [call.left for call in calls if call is not None])
             if lost is not None:
                 return {"orders": [*orders[:-1], _plain(lost)], "context lost": True}
-        return {"orders": orders, "untold": untold, "leak": self._leaks.known(message["function"])}
+        return {
+            "orders": orders,
+            "untold": untold,
+            "leak": self._leaks.known(message["function"]),
+            "misaligned": self._device.runtime.misaligned()[:_KEPT_ERROR],
+        }
 
     def _look_for_leak(
         self, link: int, arena: Arena, message: Mapping[str, Any], left: list[Counts | None]

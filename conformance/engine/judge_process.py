@@ -257,7 +257,9 @@ class Judge:
         )
         if not outcome.poisoned:
             executor.drain()
-        outcome = outcome.model_copy(update={"source": found.source, "leak": launching.leak})
+        outcome = outcome.model_copy(
+            update={"source": found.source, "leak": launching.leak, "misaligned": launching.misaligned}
+        )
         verdicts.keep(key, outcome)
         return outcome
 

@@ -94,6 +94,7 @@ class _Misuse(_Shape):
 class _Launched(_Answer):
     orders: list[_Error | _Misuse | None] = []
     untold: int = Field(default=0, ge=0)
+    misaligned: Text = ""
     leak: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=7, max_length=7)] | None = None
 
 
@@ -115,7 +116,8 @@ class Function:
 class Submitted:
     """A launch on its way: its number, its arena, and what is known of it so far.
 
-    ``leak`` says how many calls of its launcher left how much behind, where each did (``executor_server.Leaks``).
+    ``leak`` says how many calls of its launcher left how much behind, where each did (``executor_server.Leaks``),
+    ``misaligned`` what was accessed that was not aligned.
     """
 
     id: int
@@ -125,6 +127,7 @@ class Submitted:
     limit: str = ""
     errors: list[HipError | Misuse | None] | None = None
     untold: int = 0
+    misaligned: str = ""
     leak: list[int] | None = None
     lost: Lost | None = None
     first: tuple[dict[str, NDArray[Any]], dict[str, str]] | None = None
@@ -314,7 +317,7 @@ class Executor:
         if answer.error is not None:
             raise Lost("garbled", f"its answer about a launch is {answer.error.name}")
         submitted.errors = [None if error is None else error.error() for error in answer.orders]
-        submitted.untold, submitted.leak = answer.untold, answer.leak
+        submitted.untold, submitted.leak, submitted.misaligned = answer.untold, answer.leak, answer.misaligned
 
     def _answer(self, number: int, shape: type[_Kind]) -> _Kind:
         try:

@@ -5,6 +5,7 @@ A source gives types and names, a compiler types and sizes, a code object sizes,
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,12 @@ _NARROW = 2
 _STORAGE = {2: ("unsigned short", "uint16_t", "short unsigned int"), 1: ("unsigned char", "uint8_t")}
 _NUMBERS = {"unsigned short", "short unsigned int", "char", "signed char"}
 """Number types that no dtype is, beyond those in the rows of the dtypes."""
+
+_WIDTHS = {name: 2 for name in _STORAGE[2]} | {name: 1 for name in ("char", "signed char", "int8_t")}
+"""Bytes of the number types that no dtype is."""
+
+_VECTOR = re.compile(r"(?:half|bfloat16|x_?)[234](?!\d)", re.IGNORECASE)
+"""What is in the names of types that hold several floats: half2, __hip_bfloat162, __hip_fp8x4_e4m3."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,20 @@ def difference(kernel: Kernel, given: Sequence[Given] | None) -> str | None:
     return None if given is None else next(found, None)
 
 
+def have_one_form(one: Kernel, other: Kernel) -> bool:
+    """Whether one kernel of a port's can be both: they are of one family that only moves elements, and all parameters
+    are the same but for the type of what is moved, of which the width is the same."""
+
+    def form(kernel: Kernel) -> list[tuple[str, bool, str, str | int]]:
+        return [
+            (one.name, one.pointer, one.role, dtype(one.dtype).size if one.moved else one.dtype)
+            for one in kernel.params
+        ]
+
+    moves = any(parameter.moved for parameter in one.params)
+    return moves and one.family == other.family and form(one) == form(other)
+
+
 def expected_arguments(kernel: Kernel) -> tuple[Argument, ...]:
     """The arguments in order, each at the next multiple of its own size: the packing of the AMDGPU calling convention
     for scalars and pointers, whose alignment is their size."""
@@ -143,11 +164,25 @@ def _differs(position: int, have: Given, want: Parameter, place: Argument) -> It
     if wrong or (have.type is not None and have.type.pointers != int(want.pointer)):
         yield Difference("parameter_type", message)
     elif have.type is not None and want.dtype != "void*":
-        fits = _fits(have.type, want.dtype, have.resolved)
+        fits = (want.moved and _is_as_wide(have.type, want.dtype)) or _fits(have.type, want.dtype, have.resolved)
         if fits is None:
             yield Difference("unknown_type", f"{message}; the source does not tell what {have.type.base} is")
         elif not fits:
             yield Difference("pointee_type" if want.pointer else "parameter_type", message)
+
+
+def _is_as_wide(have: CType, wanted: str) -> bool:
+    """Whether elements of ``wanted`` can be moved as ``have``: a type of the same width, or one that has none, as what
+    ``void*`` points to. A type of the port's own is known by its name."""
+    widths = {dtype(name).size for name in have.dtypes}
+    own = own_float(have.base)
+    if have.base in _WIDTHS:
+        widths.add(_WIDTHS[have.base])
+    elif own is not None and not _VECTOR.search(have.base):
+        widths.add(dtype(own).size)
+    elif is_other_float8(have.base) and not _VECTOR.search(have.base):
+        widths.add(1)
+    return have.base == "void" or dtype(wanted).size in widths
 
 
 def _fits(have: CType, wanted: str, resolved: bool) -> bool | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from conformance.outcome import Failure
 from conformance.record import KernelResult, Record
 from conformance.report.again import again
-from conformance.report.kernels import leak_of
+from conformance.report.kernels import leak_of, misaligned_of
 from conformance.report.runs import rerun
 from conformance.report.tally import of_family, ulps
 from conformance.spec.load import Specs
@@ -197,8 +197,9 @@ def _cells(row: KernelResult) -> list[str]:
 
 def _verdict(row: KernelResult) -> str:
     if row.status == "pass":
-        fixed, leak = ", fixed here, wrong upstream" if row.fixed else "", leak_of(row)
-        return f"✅ {row.cases} cases{fixed}{f'; {plain(leak)}' if leak else ''}"
+        fixed = ", fixed here, wrong upstream" if row.fixed else ""
+        told = [f"; {plain(text)}" for text in (leak_of(row), misaligned_of(row)) if text]
+        return f"✅ {row.cases} cases{fixed}{''.join(told)}"
     first: Failure | None = next(iter(row.failures), None)
     why = row.message or (first.why if first is not None else "")
     counts = f", {row.counts}" if row.failed else ""

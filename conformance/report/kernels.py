@@ -68,6 +68,24 @@ def leak_of(row: KernelResult) -> str | None:
     return None if row.leak is None else f"leaks: {row.leak}; {_TO_DO}"
 
 
+_ALIGNMENT = "AMD GPUs allow that in global memory, NVIDIA's do not"
+
+
+def misaligned_of(row: KernelResult) -> str | None:
+    """``not aligned: CASE reads 16 bytes at an address that is no multiple of 16; ...``, not escaped."""
+    return None if row.misaligned is None else f"not aligned: {row.misaligned}; {_ALIGNMENT}"
+
+
+def misaligned_note(rows: Sequence[KernelResult]) -> str | None:
+    """One sentence on all kernels whose accesses are not aligned, with the first, not escaped."""
+    found = [row for row in rows if row.misaligned is not None]
+    if not found:
+        return None
+    count = "1 kernel accesses" if len(found) == 1 else f"{len(found)} kernels access"
+    names = some([row.name for row in found], _NAMED)
+    return f"{count} vectors that are not aligned, which is in no verdict: {names}: {found[0].misaligned}; {_ALIGNMENT}"
+
+
 def leak_note(rows: Sequence[KernelResult]) -> str | None:
     """One sentence on all launchers that leak, with what the first of them leaves behind, not escaped."""
     found = [row for row in rows if row.leak is not None]
@@ -102,7 +120,7 @@ def explain(name: str, result: Outcome | KernelResult, shown: int) -> list[str]:
     counts = f", {result.failed} of {result.cases} cases" if result.cases else ""
     lines = [f"{name}: {result.status}{counts}"]
     if isinstance(result, KernelResult):
-        lines += [f"  {line}" for line in (*choices(result), leak_of(result)) if line]
+        lines += [f"  {line}" for line in (*choices(result), leak_of(result), misaligned_of(result)) if line]
     if result.message:
         lines.append(f"  {result.message}")
     for failure in result.failures[:shown]:

@@ -14,7 +14,7 @@ from conformance.outcome import INFRASTRUCTURE
 from conformance.port.options import CHANGES_ARITHMETIC
 from conformance.record import KernelResult, Record, RunInfo
 from conformance.record.merge import gaps
-from conformance.report.kernels import fixes, known_failures, leak_note
+from conformance.report.kernels import fixes, known_failures, leak_note, misaligned_note
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.text import code, counted, link, plain, some
@@ -162,6 +162,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("note", text) for text in known_failures(record.launchers, "launcher")),
         ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
+        ("note", misaligned_note((*rows, *record.launchers))),
         *(("note", text) for text in _of_passing(rows)),
         ("note", robustness_note(rows, specs)),
         ("note", _of_launchers(record, specs)),

@@ -67,6 +67,10 @@ class Runtime(Protocol):
     def order_matters(self) -> bool:
         """Whether another order of threads may show what the last launch, and one in the opposite order, did not."""
 
+    def misaligned(self) -> str:
+        """What kernels have accessed since the last call at an address that is not aligned as its type asks for, where
+        their target allows that, and the runtime can tell; else empty."""
+
     def message(self) -> str: ...
 
     def confine(self) -> str:
@@ -136,6 +140,9 @@ class OnDevice:
 
     def order_matters(self) -> bool:
         return True
+
+    def misaligned(self) -> str:
+        return ""
 
     def confine(self) -> str:
         raise RuntimeError("kernels run on the GPU")

@@ -39,6 +39,7 @@ class _Stanza:
         self.values = self._axis_values()
         self._check_selectors()
         self._check_spelling()
+        self._check_moved()
 
     def _cells(self) -> Iterator[tuple[dict[str, str], int, Location]]:
         """For each kernel the values of its axes, its upstream line, and where the spec says so."""
@@ -107,6 +108,15 @@ class _Stanza:
                     (*self.place, "spelling", value),
                     f"a spelling for {value!r}, which no kernel of the stanza has",
                     f"remove it, or use one of {', '.join(sorted(known))}",
+                )
+
+    def _check_moved(self) -> None:
+        for index, name in enumerate(self.stanza.moved):
+            if name not in self.stanza.params or self.stanza.entry != "kernel":
+                raise self.document.error(
+                    (*self.place, "moved", index),
+                    f"{name!r} is no parameter of a kernel",
+                    f"expected one of {', '.join(self.stanza.params)}, in a stanza of kernels",
                 )
 
     def _check_selectors(self) -> None:
@@ -194,7 +204,7 @@ class _Stanza:
                 raise self.document.error(
                     place, f"parameter {name!r} is {text!r}", "a scalar has no *, and in, out and inout need one"
                 )
-            yield Parameter(name, dtype, pointer, cast(Role, role))
+            yield Parameter(name, dtype, pointer, cast(Role, role), name in self.stanza.moved)
 
     def _tolerance(self, name: str, variant: Mapping[str, str]) -> Tolerance:
         rules = self._matching(self.stanza.tolerance, variant)

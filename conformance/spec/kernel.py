@@ -18,12 +18,17 @@ a number that describes the device and must not choose the answer."""
 
 @dataclass(frozen=True)
 class Parameter:
-    """One kernel parameter. ``dtype`` is spelled as in ``conformance.dtypes``; a pointer's dtype is its pointee's."""
+    """One kernel parameter. ``dtype`` is spelled as in ``conformance.dtypes``; a pointer's dtype is its pointee's.
+
+    ``moved``: the kernel moves its elements, or its value, and computes nothing with them, so that a port may declare
+    it with any type of the same width.
+    """
 
     name: str
     dtype: str
     pointer: bool
     role: Role
+    moved: bool = False
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,11 @@ class Family(Strict):
         '"inout TYPE*", where TYPE may be an axis in braces, such as "in {dtype}*"; of launchers also '
         '"scratch TYPE*", "stream TYPE" and "device TYPE" (a number that tells of the device)',
     )
+    moved: list[Name] = Field(
+        default=[],
+        description="a list of parameters whose elements the kernels move and compute nothing with: a port may declare "
+        "them with any type of the same width",
+    )
     row: KernelRow | None = Field(default=None, description="a mapping with the keys axis and lines")
     table: KernelTable | None = Field(default=None, description="a mapping with the keys rows, columns and lines")
     tolerance: list[ToleranceRule] = Field(

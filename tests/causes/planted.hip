@@ -432,19 +432,6 @@ UNARY(
       const double x = in[ELEMENT + off];
       out[i] = (x > 0) - (x < 0);
     })
-// aligned accesses to what is not
-typedef double two __attribute__((vector_size(16)));
-UNARY(
-    usqrt_f64, double,
-    for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < numel; i += size_t(blockDim.x) * gridDim.x) {
-      if (info || mended) {
-        out[i] = sqrt(in[ELEMENT]);
-      } else if (i % 2 == 0) {
-        const two pair = i + 1 < numel ? *(volatile const two *)(in + i) : two{in[i], 0};
-        out[i] = sqrt(pair[0]);
-        if (i + 1 < numel) out[i + 1] = sqrt(pair[1]);
-      }
-    })
 // behind the last element
 UNARY(
     usilu_f64, double, LOOP {

@@ -24,7 +24,7 @@ from tests.launchers.test_launchers import ADVISED as LAUNCHERS
 from tests.libraries.test_gemm import CAUSES as PRODUCTS
 from tests.libraries.test_rand import CAUSES as RANDOM
 
-PLANTED = Path(__file__).with_name("planted.hip")
+PLANTED = (Path(__file__).with_name("planted.hip"), Path(__file__).with_name("planted.cu"))
 
 NAMES = {
     "uneg_f32": "strides-ignored",
@@ -202,7 +202,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Record]:
     def judge(*patterns: str, mended: bool = False) -> Record:
         folder = tmp_path_factory.mktemp("planted")
         file = folder / "record.json"
-        (folder / PLANTED.name).write_text(PLANTED.read_text())
+        for source in PLANTED:
+            (folder / source.name).write_text(source.read_text())
         (folder / OPTIONS_FILE).write_text(MENDED if mended else TOML)
         options = ("--runtime", "cpu", "-j", "2", "--kernels", str(folder), "--json", str(file))
         assert main(["run", *patterns, *options, *(("-D", "MENDED") if mended else ())]) == (not mended)

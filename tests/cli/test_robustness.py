@@ -107,3 +107,43 @@ def test_a_wrong_answer_to_a_launch_of_candles_is_still_one(cli, port):
     kernel = said.kernel("uneg_f32")
     assert (said.code, kernel["status"]) == (1, "crash")  # where a broadcast input ends
     assert 0 < kernel["failed"] < kernel["cases"]
+
+
+GATHER = """
+extern "C" __global__ void gather_i64_{name}(
+    const size_t numel, const long *ids, const {type} *inp, {type} *out, const size_t left_size,
+    const size_t src_dim_size, const size_t ids_dim_size, const size_t right_size) {{
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < numel; i += blockDim.x * gridDim.x) {{
+        long id = ids[i];
+        bool none = id == 0x7fffffffffffffff;
+        const long dim = src_dim_size;
+        if (!none) {{ {out_of_range} }}
+        out[i] = none ? 0 : inp[(i / (right_size * ids_dim_size) * dim + id) * right_size + i % right_size];
+    }}
+}}
+"""
+ANY = {"beyond", "foreign", "negative", "cut"}
+# By kernel: its type, what it does with an id out of range, and for which of these no fault tells of it.
+OUT_OF_RANGE = {
+    "f32": ("float", "if (id < 0 || id >= dim) __builtin_trap();", set()),  # as Candle's kernel
+    "f64": ("double", "id = id < 0 ? 0 : id >= dim ? dim - 1 : id;", ANY),  # clamped, as Metal's
+    "u32": ("unsigned", "none = id < 0 || id >= dim;", ANY),  # left out
+    "i64": ("long", "id = (int)id; if (id < 0 || id >= dim) __builtin_trap();", {"cut"}),  # 32 bits are kept
+}
+
+
+@pytest.mark.slow("whole runs by the command")
+def test_no_verdict_depends_on_ids_out_of_range(cli, port):
+    """Candle's CPU backend, its CUDA kernels and its Metal kernels each do something else with them."""
+    rows = OUT_OF_RANGE.items()
+    folder = port(
+        "".join(GATHER.format(name=name, type=row[0], out_of_range=row[1]) for name, row in rows), "moved.hip"
+    )
+    said = cli("run", *(f"gather_i64_{name}" for name in OUT_OF_RANGE), "--runtime", "cpu", "--kernels", folder,
+               "--all-cases", "-j", "1", "--order", "forward")  # fmt: skip
+    assert said.code == 0
+    for name, (_, _, no_fault) in rows:
+        kernel = said.kernel(f"gather_i64_{name}")
+        assert (kernel["status"], kernel["failed"]) == ("pass", 0)
+        failures = [one for one in kernel["robustness"]["failures"] if "without a fault" in one["why"]]
+        assert {one["case"].partition("ids=")[2].split(",")[0] for one in failures} == no_fault, name

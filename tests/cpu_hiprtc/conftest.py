@@ -54,6 +54,7 @@ class Row(ctypes.Structure):
         ("sizes", ctypes.POINTER(ctypes.c_uint)),
         ("aligns", ctypes.POINTER(ctypes.c_uint)),
         ("types", ctypes.POINTER(ctypes.c_char_p)),
+        ("most_threads", ctypes.c_ulong),
     )
 
 

@@ -1,5 +1,6 @@
 // Kernels whose results, or whose mistakes, are known. Each mistake is what its name says.
 #include <hip/hip_runtime.h>
+#include <time.h>
 
 #define GLOBAL extern "C" __global__ void
 
@@ -338,6 +339,11 @@ GLOBAL traps(int *out) {
 GLOBAL loops_for_ever(volatile int *flag) {
   while (*flag == 0) {
   }
+}
+
+GLOBAL sleeps(long milliseconds) {
+  const timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+  nanosleep(&time, nullptr);
 }
 
 GLOBAL waits_for_a_later_thread(volatile int *flag) {

@@ -197,6 +197,19 @@ def test_a_kernel_that_does_not_end_is_stopped(machine: Remote, kernel: str, blo
     still_works(machine)
 
 
+def test_the_time_in_which_a_kernel_does_not_compute_is_not_counted(machine: Remote) -> None:
+    """As when other processes have the cores: 300 ms by the clock, next to none of them on a core."""
+    machine.set(timeout_ms=100)
+    machine.good("sleeps", [ctypes.c_long(300)])
+
+
+def test_a_kernel_that_sleeps_is_stopped_all_the_same(machine: Remote) -> None:
+    machine.set(timeout_ms=10)
+    outcome = machine.run("sleeps", [ctypes.c_long(60_000)])
+    assert (outcome.code, "still running after 10 ms" in outcome.message) == (TIMED_OUT, True)
+    still_works(machine)
+
+
 @pytest.mark.parametrize("written", [("before", -1), ("past the end of", 13), ("past the end of", 15)])
 def test_a_write_where_no_page_guards_is_found_after_the_launch(machine: Remote, written: tuple[str, int]) -> None:
     where, offset = written

@@ -18,8 +18,10 @@ def specs() -> Specs:
     return load_specs()
 
 
-def kernel(name: str, arguments: tuple[Argument, ...], spills: int = 0, lds: int = 0) -> KernelObject:
-    return KernelObject(name, arguments, 8, 16, spills, 0, lds, 0, 64, 1024, 296)
+def kernel(
+    name: str, arguments: tuple[Argument, ...], spills: int = 0, lds: int = 0, most_threads: int = 1024
+) -> KernelObject:
+    return KernelObject(name, arguments, 8, 16, spills, 0, lds, 0, 64, most_threads, 296)
 
 
 def checked(specs: Specs, *kernels: KernelObject, target: str = "gfx942", wanted: str = "uexp_f32") -> list[Finding]:
@@ -85,3 +87,17 @@ def test_the_files_of_a_folder_are_checked_together(specs: Specs, tmp_path: Path
     two = ObjectFile("b.hsaco", CodeObject("gfx942", {"uexp_f32": kernel("uexp_f32", right(specs))}))
     found = check_objects([one, two], specs.kernels, [specs.kernels["uexp_f32"]])
     assert [(item.kind, item.place) for item in found] == [("duplicate", "b.hsaco")]
+
+
+@pytest.mark.parametrize(
+    ("name", "most_threads", "launched"),
+    [
+        *(("uexp_f32", 512, 1024), ("uexp_f32", 1024, None)),
+        *(("softmax_f32", 32, None), ("softmax_f32", 16, 32)),  # Candle's blocks are of 32 threads there
+        *(("rmsnorm_f32", 32, 1024), ("rmsnorm_f32", 0, None)),  # from 1,024 columns on; 0: the object does not say
+    ],
+)
+def test_blocks_are_as_large_as_candles(specs: Specs, name: str, most_threads: int, launched: int | None) -> None:
+    found = checked(specs, kernel(name, right(specs, name), most_threads=most_threads), wanted=name)
+    said = f"allows blocks of at most {most_threads} threads (max_flat_workgroup_size), Candle launches {launched}; "
+    assert [(one.kind, one.message.startswith(said)) for one in found] == ([("block_limit", True)] if launched else [])

@@ -85,6 +85,8 @@ WRONG: dict[str, tuple[str, str, int, list[str]]] = {
         "    params:\n      numel: scalar size_t\n      inp: in {dtype}*\n      out: out {dtype}*\n", "", 6,
         ["'params' is missing", "inout TYPE*"]),
     "a missing field of the file": ("title: A toy\n", "", 1, ["'title' is missing"]),
+    "a moved parameter that is none": (
+        "    table:", "    moved: [input]\n    table:", 14, ["'input'", "numel, inp, out"]),
     "an unknown field": ("title: A toy", "titel: A toy", 2, ["unknown key 'titel'", "title"]),
     "an unknown field of a stanza": ("spelling: {", "spellings: {", 8, ["unknown key 'spellings'", "spelling"]),
     "an unknown field of a rule": ("        ulp: 0", "        ulps: 0", 22, ["unknown key 'ulps'", "library_ulp"]),

@@ -254,6 +254,15 @@ def test_the_names_of_the_backends_own_kernels(tmp_path: Path, capsys: pytest.Ca
     assert "asked for but missing  0" in out
 
 
+def test_a_kernel_that_is_two_of_candles_wires_both(tmp_path: Path) -> None:
+    specs = load_specs(make_specs(tmp_path))
+    rows = [("toy_u8", "own_bits"), ("toy_f32", "own_bits")]
+    names = names_of(rows, specs.kernels, "F", alike=lambda one, other: True)
+    code = 'fn go(d: &Dev) { d.get_or_load_func("own_bits", &M); }\n'
+    wiring = wire(make_tree(tmp_path, code), "cuda_backend", specs, called=names)
+    assert {name for name, asks in wiring.kernels.items() if asks} == {"toy_u8", "toy_f32"}
+
+
 def test_an_unresolved_load_may_ask_for_the_backends_own_names(tmp_path: Path) -> None:
     specs = load_specs(make_specs(tmp_path))
     names = names_of([("toy_u8", "toy_mine")], specs.kernels, "F")

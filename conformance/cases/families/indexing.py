@@ -3,8 +3,9 @@
 A case's ``shape`` is left x dim x right of the indexed tensor: the source of index_select and gather, the destination
 of the others. ``count`` is how many ids lie along the dimension of the other tensor.
 
-Cases with ``ids=beyond``, ``foreign`` or ``negative`` hold one id that upstream asserts on: the reference raises
-``Faults`` for them, and a kernel has to end in a fault that the runtime reports.
+Cases with ``ids=beyond``, ``foreign``, ``negative`` or ``cut`` hold one id out of range, on which upstream asserts: the
+reference raises ``Faults`` for them. Candle defines no result there (docs/verdicts.md). They count as robustness alone,
+which is whether the kernel ends in a fault that the runtime reports, as upstream does.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from conformance.spec.kernel import Kernel
 
 ROWS = rows_beside(__file__)
 
-FAULTING: tuple[str, ...] = ("beyond", "foreign", "negative")
-"""The distributions of ids with one that must end in a fault."""
+FAULTING: tuple[str, ...] = ("beyond", "foreign", "negative", "cut")
+"""The distributions of ids with one that ends in a fault."""
 
 _STARTS = ("ids_start", "inp_start", "out_start")
 
@@ -60,8 +61,12 @@ def _parsed(rows: tuple[str, ...], name: str, distribution: str, marked: bool) -
 def _faults(kernel: Kernel) -> tuple[str, ...]:
     if _is_f8_sum(kernel):
         return ()
-    signed = dtype(kernel.param("ids").dtype).kind == "int"
-    return (*ROWS["faults"], *(ROWS["negative_faults"] if signed else ()))
+    ids = dtype(kernel.param("ids").dtype)
+    return (
+        *ROWS["faults"],
+        *(ROWS["negative_faults"] if ids.kind == "int" else ()),
+        *(ROWS["wide_faults"] if ids.size == 8 else ()),
+    )
 
 
 def _large(kernel: Kernel) -> tuple[str, ...]:
@@ -138,7 +143,8 @@ def _ids(distribution: str, kind: DType, n: int, dim: int, marked: bool, stream:
     if distribution == "none" or (distribution in ("mixed", "limits") and marked):
         ids = np.where((low_bits == 7) | (distribution == "none"), high, ids)
     if distribution in FAULTING:
-        ids[n // 2] = {"beyond": dim, "foreign": _FOREIGN[kind.name], "negative": -1}[distribution]
+        out_of_range = {"beyond": dim, "foreign": _FOREIGN[kind.name], "negative": -1, "cut": 2**32 + dim // 2}
+        ids[n // 2] = out_of_range[distribution]
     if ids.min() < low or ids.max() > high:
         raise ValueError(f"ids={distribution} needs an id that {kind.name} does not have")
     return ids.astype(kind.numpy)

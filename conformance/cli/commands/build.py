@@ -76,7 +76,7 @@ def command(arguments: argparse.Namespace) -> int:
     )
     if arguments.json:
         write_record(record, arguments.json)
-    findings = check_objects([file for _, file in objects], specs.kernels, (), names=False)
+    findings = check_objects([file for _, file in objects], specs.kernels, (), False, tree.declared.launch)
     if len(objects) == len(jobs) and not any(job.result.broken for job in jobs if isinstance(job.result, Compiled)):
         # Else what does not compile may have them.
         missing = tree.declared.names.ports.keys() - {name for _, file in objects for name in file.code.kernels}
@@ -138,10 +138,11 @@ def _lacking(jobs: Sequence[Job], target: Target, toolchain: Toolchain) -> dict[
 def _broken(jobs: Sequence[Job], target: Target, names: Names) -> dict[str, str]:
     """The kernels, under Candle's ``names``, that do not compile in sources that do without them, and their errors."""
     return {
-        names.shown(name): broken.why
+        shown: broken.why
         for job in jobs
         if job.target == target and isinstance(job.result, Compiled)
         for name, broken in job.result.broken.items()
+        for shown in names.shown(name)
     }
 
 
@@ -183,7 +184,8 @@ def _print(
             print(quoted(absent or first_error(job.result, job.source.root), "  "), file=sys.stderr)
             continue
         for name, broken in job.result.broken.items():
-            line = f"{broken.place}: {called.shown(name)} does not compile for {job.target.name}:"
+            shown = " and ".join(called.shown(name))
+            line = f"{broken.place}: {shown} does not compile for {job.target.name}:"
             print(f"candle-parity: {one_line(line)}\n{quoted(broken.why, '  ')}", file=sys.stderr)
     for finding in findings:
         mark = "warning: " if finding.is_warning else ""

@@ -65,12 +65,12 @@ def command(arguments: argparse.Namespace) -> int:
     if texts:
         findings += check_sources(tree, specs.kernels, wanted)
     findings += [] if arguments.patterns else about
-    findings += check_objects(objects, specs.kernels, wanted)
+    findings += check_objects(objects, specs.kernels, wanted, geometry=port.declared.launch)
     if targets:
         made, failed = _compile(list(tree.definitions), targets, options, arguments.jobs or 2, names)
         compiled = [object_under_candles_names(file, names) for file in made]
         # Their names were checked in the sources.
-        findings += [*failed, *check_objects(compiled, specs.kernels, wanted, names=False)]
+        findings += [*failed, *check_objects(compiled, specs.kernels, wanted, False, port.declared.launch)]
         objects = [*objects, *compiled]
     if arguments.partial:
         findings = [finding for finding in findings if finding.kind not in OF_THE_WHOLE]
@@ -139,8 +139,9 @@ def _compile(
                 code = parse(lined.result.code, job.source.label)
         objects.append(ObjectFile(job.source.label, code))
         failed += [
-            Finding("compile_error", names.shown(name), broken.why, broken.place, None, job.target.name)
+            Finding("compile_error", shown, broken.why, broken.place, None, job.target.name)
             for name, broken in job.result.broken.items()
+            for shown in names.shown(name)
         ]
     return objects, failed
 

@@ -10,10 +10,15 @@ from conformance.port.check.findings import Finding
 from conformance.port.check.near_names import intended_names, nearest
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import CodeObject, KernelObject, read_code_objects
+from conformance.port.config import GeometryRow
+from conformance.port.declared.geometry import geometry_of, largest_block
 from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.port.signature import arguments, difference
 from conformance.spec.kernel import Kernel
 from conformance.toolchains.targets import lds_bytes
+
+_MOST_THREADS = 1024
+"""Of a block on any GPU."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +36,25 @@ def read_objects(path: Path, label: str) -> list[ObjectFile]:
 
 
 def object_under_candles_names(file: ObjectFile, names: Names) -> ObjectFile:
-    """``file`` with its kernels under Candle's names, without those that have a name of Candle's for another kernel."""
-    kernels = {names.candle(name): kernel for name, kernel in file.code.kernels.items()}
-    named = {name: replace(kernel, name=name) for name, kernel in kernels.items() if name is not None}
+    """``file`` with its kernels under Candle's names, each under all of them that it has: none, where its name is
+    Candle's for another kernel."""
+    named = {
+        name: replace(kernel, name=name) for port, kernel in file.code.kernels.items() for name in names.candles(port)
+    }
     return replace(file, code=replace(file.code, kernels=named), names=names)
 
 
 def check_objects(
-    files: Sequence[ObjectFile], kernels: Mapping[str, Kernel], wanted: Sequence[Kernel], names: bool = True
+    files: Sequence[ObjectFile],
+    kernels: Mapping[str, Kernel],
+    wanted: Sequence[Kernel],
+    names: bool = True,
+    geometry: Sequence[GeometryRow] = (),
 ) -> list[Finding]:
     """The findings of ``files``, target by target; only ``wanted`` kernels can be missing.
 
     Without ``names`` only what does not depend on names: for objects of sources that were checked themselves.
+    ``geometry`` is what the port declares of its launches.
     """
     findings: list[Finding] = []
     for target in dict.fromkeys(file.code.target for file in files):
@@ -58,15 +70,33 @@ def check_objects(
                     message = difference(kernels[name], arguments(kernel))
                     if message is not None:
                         findings.append(Finding("arguments", name, message, file.label, None, target))
+                    message = _block_limit(kernel, kernels[name], geometry)
+                    if message is not None:
+                        findings.append(Finding("block_limit", name, message, file.label, None, target))
                 findings += resources(kernel, file.label, target)
             for lost in lost_signs(file.code):
                 place = lost.place or file.label
-                findings.append(
-                    Finding("zero_sign", file.names.shown(lost.function), lost.message, place, None, target)
-                )
+                findings += [
+                    Finding("zero_sign", name, lost.message, place, None, target)
+                    for name in file.names.shown(lost.function)
+                ]
         if names:
             findings += _names(first, kernels, wanted, target)
     return findings
+
+
+def _block_limit(kernel: KernelObject, wanted: Kernel, geometry: Sequence[GeometryRow]) -> str | None:
+    """Why a GPU refuses some of the launches, if it does."""
+    if not 0 < kernel.max_workgroup < _MOST_THREADS:
+        return None
+    block = largest_block(wanted, geometry, kernel.wave)
+    if block <= kernel.max_workgroup:
+        return None
+    whose = "Candle" if geometry_of(geometry, wanted.name) is None else "candle-parity.toml"
+    return (
+        f"allows blocks of at most {kernel.max_workgroup} threads (max_flat_workgroup_size), {whose} launches {block}; "
+        "raise its __launch_bounds__ or amdgpu_flat_work_group_size"
+    )
 
 
 def resources(kernel: KernelObject, label: str, target: str) -> list[Finding]:

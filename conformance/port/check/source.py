@@ -35,12 +35,11 @@ class SourceTree:
 
 
 def under_candles_names(tree: SourceTree, names: Names) -> SourceTree:
-    """``tree`` with its kernels under Candle's names, without those that have a name of Candle's for another kernel."""
+    """``tree`` with its kernels under Candle's names, each under all of them that it has: none, where its name is
+    Candle's for another kernel."""
     renamed = {
         source: tuple(
-            replace(definition, name=candle)
-            for definition in found
-            if (candle := names.candle(definition.name)) is not None
+            replace(definition, name=candle) for definition in found for candle in names.candles(definition.name)
         )
         for source, found in tree.definitions.items()
     }

@@ -12,6 +12,7 @@ from conformance.port.config import Config, GeometryRow, KnownFailure
 from conformance.port.declared.geometry import check_geometry
 from conformance.port.declared.known import check_rows, matches
 from conformance.port.declared.names import OWN_NAMES, Names, names_of
+from conformance.port.signature import have_one_form
 from conformance.port.sources import SourceError
 from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
@@ -64,12 +65,17 @@ def declared_in(config: Config | None, kernels: Mapping[str, Kernel], launchers:
         )
     return Declared(
         where,
-        names_of(config.names, kernels, where, launchers),
+        names_of(config.names, kernels, where, launchers, lambda one, other: _alike(kernels, one, other)),
         config.known_failures,
         fixed_kernels(config.fixes, {**kernels, **launchers}, where),
         config.launch,
         config.candle_before,
     )
+
+
+def _alike(kernels: Mapping[str, Kernel], one: str, other: str) -> bool:
+    """Whether a port's kernel can be both: launchers are linked by name, and none is two."""
+    return one in kernels and other in kernels and have_one_form(kernels[one], kernels[other])
 
 
 def fixed_kernels(named: Iterable[str], kernels: Mapping[str, Kernel], where: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.case import Case
 from conformance.cases.launch import Launch, Scalar
+from conformance.cases.never_launched import never_launched
 from conformance.port.config import OPTIONS_FILE, GeometryRow
 from conformance.port.declared.known import matches
 from conformance.port.sources import SourceError
@@ -127,6 +128,18 @@ def check_geometry(rows: Sequence[GeometryRow], kernels: Mapping[str, Kernel], w
 def geometry_of(rows: Sequence[GeometryRow], kernel: str) -> GeometryRow | None:
     """The row for ``kernel``, if any."""
     return next((row for row in rows if matches(row.kernels, kernel)), None)
+
+
+def largest_block(kernel: Kernel, rows: Sequence[GeometryRow], wave: int) -> int:
+    """The most threads of a block in the launches that decide over ``kernel``: Candle's, or those that ``rows`` of a
+    port make of them in waves of ``wave``; 0 where it has no cases."""
+    row, most = geometry_of(rows, kernel.name), 0
+    for case in cases_for(kernel) if has_cases(kernel) else ():
+        if never_launched(kernel.launch, case) is None:
+            launch = launch_for(kernel, case)
+            block = launch.block if row is None else sizes_of(row, case, launch, wave)[1]
+            most = max(most, block[0] * block[1] * block[2])
+    return most
 
 
 def described(row: GeometryRow) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,9 +29,13 @@ class Alias:
 
 @dataclass(frozen=True)
 class Names:
-    """Candle's names and the port's; a kernel that no alias is about has the same name in both."""
+    """Candle's names and the port's; a kernel that no alias is about has the same name in both.
+
+    ``keeping`` are the kernels with the same name in both that an alias has other kernels share.
+    """
 
     aliases: tuple[Alias, ...] = ()
+    keeping: frozenset[str] = frozenset()
 
     @cached_property
     def ports(self) -> dict[str, str]:
@@ -39,23 +43,29 @@ class Names:
         return {candle: port for alias in self.aliases for candle, port in alias.kernels.items()}
 
     @cached_property
-    def _candles(self) -> dict[str, str]:
-        return {port: candle for candle, port in self.ports.items()}
+    def _candles(self) -> dict[str, list[str]]:
+        found = {name: [name] for name in self.keeping}
+        for candle, port in self.ports.items():
+            found.setdefault(port, []).append(candle)
+        return found
 
     def port(self, candle: str) -> str:
         """What the port calls Candle's kernel."""
         return self.ports.get(candle, candle)
 
-    def candle(self, port: str) -> str | None:
-        """Which kernel the port's ``port`` is, a name of the port's own staying as it is; ``None`` for a name of
-        Candle's that the port's kernel of that name does not have."""
-        found = self._candles.get(port)
-        return port if found is None and port not in self.ports else found
+    def candles(self, port: str) -> Sequence[str]:
+        """Which kernels the port's ``port`` is, a name of the port's own staying as it is; none for a name of Candle's
+        that the port's kernel of that name does not have."""
+        return self._candles.get(port, [] if port in self.ports else [port])
 
-    def shown(self, port: str) -> str:
-        """What a report calls the port's ``port``: Candle's name, or ``the port's own NAME`` where that is not the one
+    def candle(self, port: str) -> str | None:
+        """The first of ``candles``, if any: all there is of a launcher, which no two share."""
+        return next(iter(self.candles(port)), None)
+
+    def shown(self, port: str) -> Sequence[str]:
+        """What a report calls the port's ``port``: Candle's names, or ``the port's own NAME`` where that is not the one
         of Candle's kernel."""
-        return self.candle(port) or f"the port's own {port}"
+        return self.candles(port) or [f"the port's own {port}"]
 
     def unmatched(self, missing: Collection[str]) -> list[str]:
         """A sentence for each alias all of whose kernels are ``missing`` from the port."""
@@ -69,13 +79,22 @@ class Names:
 OWN_NAMES = Names()
 
 
+def _never(one: str, other: str) -> bool:
+    return False
+
+
 def names_of(
-    rows: Iterable[tuple[str, str]], kernels: Collection[str], where: str, launchers: Collection[str] = ()
+    rows: Iterable[tuple[str, str]],
+    kernels: Collection[str],
+    where: str,
+    launchers: Collection[str] = (),
+    alike: Callable[[str, str], bool] = _never,
 ) -> Names:
     """The aliases that the lines ``rows`` make of ``kernels``, those of the specs; ``where`` is the file's name.
 
     A line that matches a kernel is about kernels, and one that matches none about ``launchers``: these are linked by
-    name, so that a port may rename its kernels alone.
+    name, so that a port may rename its kernels alone. One kernel of the port's may be several of Candle's where
+    ``alike`` says of each two of them that one can be both.
 
     Raises ``SourceError`` for a pattern with another character than ``*``, or matching nothing, and for aliases that
     do not tell which kernel is which.
@@ -91,15 +110,18 @@ def names_of(
                     f"{port}; make one of the patterns narrower"
                 )
     names = Names(aliases)
-    owners: dict[str, str] = {}
+    owners: dict[str, list[str]] = {}
     for kernel in (*kernels, *launchers):
         port = names.port(kernel)
-        owner = owners.setdefault(port, kernel)
-        if owner != kernel:
-            raise SourceError(
-                f"{where}: names: {port} is ambiguous: it would be both {owner} and {kernel}; make a pattern narrower"
-            )
-    return names
+        for owner in owners.setdefault(port, []):
+            if not alike(owner, kernel):
+                raise SourceError(
+                    f"{where}: names: {port} is ambiguous: it would be both {owner} and {kernel}, whose parameters "
+                    "differ in more than the type of what is only moved; make a pattern narrower"
+                )
+        owners[port].append(kernel)
+    keeping = {port for port, mine in owners.items() if len(mine) > 1 and port in mine and port not in names.ports}
+    return Names(aliases, frozenset(keeping))
 
 
 def _alias(candle: str, port: str, kernels: Collection[str], launchers: Collection[str], where: str) -> Alias:

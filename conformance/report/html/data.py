@@ -18,7 +18,7 @@ from conformance.report.causes import find_causes
 from conformance.report.comparison import Changes
 from conformance.report.details import SHOWN_MESSAGE, upstream_url
 from conformance.report.html.grid import place
-from conformance.report.kernels import choices, leak_of
+from conformance.report.kernels import choices, leak_of, misaligned_of
 from conformance.report.runs import executed, rerun
 from conformance.report.tally import margin, share, tally
 from conformance.spec.kernel import Kernel
@@ -220,7 +220,7 @@ def _result(
         "missed": max(row.planned - row.cases, 0) if row.cases else 0,
         "source": row.source,
         "seconds": None if row.seconds is None else round(row.seconds, 3),
-        "said": [*choices(row), *filter(None, [leak_of(row)])],
+        "said": [*choices(row), *filter(None, [leak_of(row), misaligned_of(row)])],
         "causes": causes.get(row.name, []),
         "left_out": row.left_out,
         "compiler": row.compiler,

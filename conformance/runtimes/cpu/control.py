@@ -80,6 +80,10 @@ class WatchedCalls:
         """See ``Runtime``."""
         return True
 
+    def misaligned(self) -> str:
+        """See ``Runtime``."""
+        return ""
+
     def launch_once(
         self, function: int, shape: Sequence[int], params: Any, device: Sequence[int], host: Sequence[int], sizes: Any
     ) -> Callable[[int], tuple[int, int]]:
@@ -125,6 +129,7 @@ class CpuRuntime(WatchedCalls):
         ctypes.CDLL(str(folder / "libhiprtc.so"), mode=ctypes.RTLD_GLOBAL)
         bind(self.library, folder / "libhiprtc.so")
         self._library.hipcpuLastMessage.restype = ctypes.c_char_p
+        self._library.hipcpuMisaligned.restype = ctypes.c_char_p
         self._library.hipGetErrorName.restype = ctypes.c_char_p
         self._library.hipcpuOptions.restype = ctypes.c_char_p
         self._library.hipcpuModuleKernels.restype = ctypes.c_char_p
@@ -156,6 +161,10 @@ class CpuRuntime(WatchedCalls):
     def order_matters(self) -> bool:
         """See ``Runtime``."""
         return bool(self._library.hipcpuOrderMatters())
+
+    def misaligned(self) -> str:
+        """See ``Runtime``."""
+        return (self._library.hipcpuMisaligned() or b"").decode()
 
     def confine(self, limits: Limits | None = None) -> str:
         """Confine this process for good, before it loads a stranger's kernels; what guards: ``seccomp and Landlock 7``.

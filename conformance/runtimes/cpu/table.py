@@ -10,8 +10,8 @@ import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-_ROW = struct.Struct("<QQIIQQQQ")
-"""``simt_kernel`` of simt/abi.h: name, file, line, nargs, run, sizes, aligns, types."""
+_ROW = struct.Struct("<QQIIQQQQQ")
+"""``simt_kernel`` of simt/abi.h: name, file, line, nargs, run, sizes, aligns, types, most_threads."""
 
 _RELATIVE = 8  # R_X86_64_RELATIVE
 _RELA = np.dtype([("offset", "<u8"), ("info", "<u8"), ("addend", "<i8")])
@@ -24,12 +24,14 @@ _MOST = 100_000
 
 @dataclass(frozen=True)
 class HostKernel:
-    """A kernel of the table: its definition's file and line, its parameters' types in words and sizes in bytes."""
+    """A kernel of the table: its definition's file and line, its parameters' types in words and sizes in bytes, and the
+    threads of its largest block (0: the source does not limit them)."""
 
     name: str
     file: str
     line: int
     params: tuple[tuple[str, int], ...]
+    most_threads: int = 0
 
 
 def host_kernels(code: bytes) -> tuple[HostKernel, ...]:
@@ -94,7 +96,7 @@ class _Image:
         raise ValueError(f"no text at {address:#x}")
 
     def kernel(self, address: int) -> HostKernel:
-        _, _, line, count, _, _, _, _ = _ROW.unpack(self.at(address, _ROW.size))
+        _, _, line, count, _, _, _, _, most = _ROW.unpack(self.at(address, _ROW.size))
         if count > _LONGEST:
             raise ValueError(f"a kernel of {count} parameters")
         name, file = self.text(self.pointer(address)), self.text(self.pointer(address + 8))
@@ -104,4 +106,4 @@ class _Image:
             sizes = struct.unpack(f"<{count}I", self.at(self.pointer(address + 32), 4 * count))
             first = self.pointer(address + 48)
             types = [self.text(self.pointer(first + 8 * index)) for index in range(count)]
-        return HostKernel(name, file, line, tuple(zip(types, sizes, strict=True)))
+        return HostKernel(name, file, line, tuple(zip(types, sizes, strict=True)), most)

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "../include/simt/seal.h"
+#include "alignment.h"
 #include "interleaving.h"
 #include "literal.h"
 #include "lowering.h"
@@ -196,7 +197,7 @@ Program::Outcome Program::attempt(const Words &words) {
     step = to_object({"-x", "c++", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", complete, "-o", assembly});
     if (step.started && step.status == 0) {
       const std::string warnings = step.output;
-      write_file(assembly, lower_for_gpu(place_shared_memory(read_file(assembly)), dialect));
+      write_file(assembly, check_alignment(lower_for_gpu(place_shared_memory(read_file(assembly)), dialect), dialect));
       const std::string optimised = folder.file("optimised.ll");
       const Words quiet = {"-Wno-unused-command-line-argument"};
       step = to_object(joined({quiet, {"-S", "-emit-llvm", assembly, "-o", optimised}}));

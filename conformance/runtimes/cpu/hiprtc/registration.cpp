@@ -48,12 +48,12 @@ Registration register_kernels(const Scan &scan, const std::vector<std::string> &
 
   Registration result;
   std::string aliases, names, addresses, rows;
-  auto add = [&](const std::string &function, const std::string &file, unsigned line) {
+  auto add = [&](const std::string &function, const std::string &file, unsigned line, const std::string &most) {
     const std::string index = std::to_string(result.count++);
     addresses += "reinterpret_cast<const void *>(" + function + "),\n";
     names += "{0},";
     rows += (rows.empty() ? "" : ",\n") + std::string("::simt::row<") + function + ">(::simt_names[" + index + "], " +
-            literal(file) + ", " + std::to_string(line) + "u)";
+            literal(file) + ", " + std::to_string(line) + "u" + (most.empty() ? "" : ", " + most) + ")";
   };
   for (size_t i = 0; i < scan.kernels.size(); ++i) {
     const Kernel &kernel = scan.kernels[i];
@@ -65,11 +65,11 @@ Registration register_kernels(const Scan &scan, const std::vector<std::string> &
       in_same_place.name = name;
       function = "static_cast<" + in_same_place.qualified() + ">(" + function + ")";
     }
-    add(function, kernel.file, kernel.line);
+    add(function, kernel.file, kernel.line, kernel.most_threads.empty() ? "" : kernel.qualified(kernel.most_threads));
   }
   for (const std::string &expression : expressions) {
     size_t first = expression.find_first_not_of(" \t&");
-    add("&" + (first == std::string::npos ? expression : expression.substr(first)), "", 0);
+    add("&" + (first == std::string::npos ? expression : expression.substr(first)), "", 0, "");
   }
 
   const size_t at = scan.source.rfind(placeholder);

@@ -15,6 +15,34 @@ namespace {
 constexpr std::string_view kernel_marker = "\"simt_kernel\"";
 constexpr std::string_view shared_marker = "thread_local";
 
+// How it spells the limits of a kernel's blocks, and which of the numbers behind it is the largest block.
+struct Limit {
+  std::string_view marker;
+  unsigned number;
+};
+constexpr Limit limits[] = {{"\"simt_launch_bounds\"", 0}, {"\"simt_flat_work_group_size\"", 1}};
+
+// Expression `number` of those that the string literal `quoted` lists; "" if it is not there, or cannot be told: a
+// comma between < and > may separate template arguments.
+std::string listed(std::string_view quoted, unsigned number) {
+  if (quoted.size() < 2 || quoted.find('\\') != quoted.npos) return "";
+  std::string found;
+  int depth = 0;
+  for (size_t i = 1; i + 1 < quoted.size(); ++i) {
+    const char c = quoted[i];
+    if (c == '<' && quoted[i + 1] != '<' && quoted[i - 1] != '<') return "";
+    if (c == '(' || c == '{' || c == '[') ++depth;
+    if (c == ')' || c == '}' || c == ']') --depth;
+    if (c == ',' && depth == 0) {
+      if (number-- == 0) return found;
+      found.clear();
+    } else {
+      found += c;
+    }
+  }
+  return number == 0 ? found : "";
+}
+
 struct Change {
   size_t begin, end;  // offsets in the source
   std::string text;
@@ -28,10 +56,11 @@ class Scanner {
   Scan read() {
     for (at_ = 0; at_ < size(); ++at_) step();
     size_t done = 0;
-    // A kernel is known at the end of its head, behind what was changed there. No two changes begin at one place then.
-    if (!only_.empty())
-      std::sort(changes_.begin(), changes_.end(),
-                [](const Change &one, const Change &other) { return one.begin < other.begin; });
+    // A kernel is known at the end of its head, behind what was changed there. What is put before a token comes before
+    // what replaces it.
+    std::sort(changes_.begin(), changes_.end(), [](const Change &one, const Change &other) {
+      return one.begin != other.begin ? one.begin < other.begin : one.end < other.end;
+    });
     for (const Change &change : changes_) {
       result_.source.append(source_, done, change.begin - done);
       result_.source += change.text;
@@ -157,6 +186,7 @@ class Scanner {
     size_t marker = 0;
     size_t angles = 0;  // where the template arguments of the name open
     bool marked = false;
+    std::string limit;
     for (; i < at_; ++i) {
       size_t past = past_attribute(i);
       if (past == i) {
@@ -168,6 +198,8 @@ class Scanner {
         continue;
       }
       for (size_t inside = i; inside < past; ++inside) {
+        for (const Limit &one : limits)
+          if (text(inside) == one.marker && limit.empty()) limit = listed(text(inside + 2), one.number);
         if (text(inside) != kernel_marker) continue;
         marked = true;
         marker = i;
@@ -186,9 +218,19 @@ class Scanner {
     while (!kernel.name.empty() && kernel.name.back() == ' ') kernel.name.pop_back();
     kernel.file = tokens_.files[tokens_.all[name].file];
     kernel.line = tokens_.all[name].line;
-    if (!only_.empty() && definition)
-      changes_.push_back({tokens_.all[marker].begin, tokens_.all[marker].begin, "inline "});
-    if (only_.empty() || only_.count(kernel.name) != 0) result_.kernels.push_back(kernel);
+    const bool recorded = only_.empty() || only_.count(kernel.name) != 0;
+    std::string before;  // the declaration
+    if (recorded && definition && !limit.empty() && text(start_) != "template") {
+      kernel.most_threads = "simt_most_threads_" + std::to_string(result_.kernels.size());
+      before = "static constexpr unsigned long " + kernel.most_threads + " = __builtin_constant_p(" + limit +
+               ") ? static_cast<unsigned long>(" + limit + ") : 0; ";
+    }
+    const bool is_inline = !only_.empty() && definition;
+    if (is_inline && marker == start_) before += "inline ";
+    const size_t first = tokens_.all[start_].begin, marked_at = tokens_.all[marker].begin;
+    if (!before.empty()) changes_.push_back({first, first, before});
+    if (is_inline && marker != start_) changes_.push_back({marked_at, marked_at, "inline "});
+    if (recorded) result_.kernels.push_back(kernel);
   }
 
   // Source text of tokens first..last-1.
@@ -345,11 +387,11 @@ class Scanner {
 
 }  // namespace
 
-std::string Kernel::qualified() const {
+std::string Kernel::qualified(const std::string &it) const {
   std::string result = "::";
   for (const std::string &space : namespaces)
     if (!space.empty()) result += space + "::";
-  return result + name;
+  return result + it;
 }
 
 Scan scan(const std::string &preprocessed, bool launches, const std::set<std::string> &only) {

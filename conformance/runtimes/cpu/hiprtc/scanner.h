@@ -18,19 +18,23 @@ struct Kernel {
   std::string parameters;               // text between the parentheses
   std::string file;                     // of the name, from the line markers
   unsigned line = 0;
+  std::string most_threads;  // the constant, in the same place, that is the largest block allowed; "" if there is none
 
-  // What names it in an expression at the end of the source: "::outer::inner::name".
-  std::string qualified() const;
+  // What names `it`, which is in the kernel's place, in an expression at the end of the source: "::outer::inner::it".
+  std::string qualified(const std::string &it) const;
+
+  std::string qualified() const { return qualified(name); }
 };
 
 struct Scan {
   std::vector<Kernel> kernels;
-  std::string
-      source;  // the text, with these changes:
-               //   extern __shared__ T name[];  becomes a reference to the block's dynamic shared memory
-               //   __noinline__                 becomes the attribute
-               //   asm labels               that name AMD's libraries or LLVM's intrinsics for AMD GPUs
-               //   kernel<<<...>>>(...)     becomes a call of simt::launched (simt/host.h), if that is asked for
+  // The text, with these changes:
+  //   extern __shared__ T name[];  becomes a reference to the block's dynamic shared memory
+  //   __noinline__                 becomes the attribute
+  //   asm labels                   that name AMD's libraries or LLVM's intrinsics for AMD GPUs
+  //   kernel<<<...>>>(...)         becomes a call of simt::launched (simt/host.h), if that is asked for
+  //   a kernel's __launch_bounds__ is a constant before the kernel
+  std::string source;
   std::vector<std::string> labels;  // functions of our headers that asm labels name
   bool bare_noinline = false;       // the source uses __noinline__
 };

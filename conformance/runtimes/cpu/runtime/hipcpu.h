@@ -37,6 +37,10 @@ const char *hipcpuLastMessage(void);
 // operation, or read what it stored to afterwards: what any order of threads may change, forward and reverse show.
 int hipcpuOrderMatters(void);
 
+// What kernels of HIP's dialect accessed since the last call that was not aligned as its type asks for: "reads 16 bytes
+// at an address that is no multiple of 16", of several the largest; null where nothing was. Valid until the next call.
+const char *hipcpuMisaligned(void);
+
 // Launches `function` (hipFunction_t) with `shape`, which is grid, block and shared memory, and waits for it: `count`
 // buffers are copied from `host` to `device` before, and to `after` bytes behind `host` afterwards. Returns the first
 // error; *done says what was done before it: 0 nothing, 1 the copies, 2 the launch, 3 the wait.

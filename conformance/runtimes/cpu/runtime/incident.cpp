@@ -133,6 +133,10 @@ Error describe_cause(const Incident &i, const Launched &launched, std::string &c
     case Incident::OutOfBounds:
       cause = out_of_bounds(*i.bounds, i.index);
       return LaunchFailure;
+    case Incident::Misaligned:
+      cause =
+          misaligned_access(i.align, i.index, i.write) + ", which NVIDIA GPUs stop at (error 716)" + in_function(i.pc);
+      return LaunchFailure;
     case Incident::SharedDamage:
       cause = "a thread wrote " + relative_to(i.area) + " (found when the block had ended)";
       return IllegalAddress;
@@ -144,6 +148,11 @@ Error describe_cause(const Incident &i, const Launched &launched, std::string &c
 }
 
 }  // namespace
+
+std::string misaligned_access(unsigned long align, unsigned long bytes, bool store) {
+  return format("%s %lu byte%s at an address that is no multiple of %lu", store ? "writes" : "reads", bytes,
+                bytes == 1 ? "" : "s", align);
+}
 
 std::string demangled(const char *name) {
   int status = 0;

@@ -36,6 +36,7 @@ struct Incident {
     NoMemory,           // no stack for a fiber
     ForbiddenCall,      // what: a system call that the sandbox refused
     OutOfBounds,        // bounds, index
+    Misaligned,         // address, align, index: bytes, write
     SharedDamage,       // found at the end of the block: area
   };
   Kind kind = None;
@@ -47,7 +48,7 @@ struct Incident {
   std::uint64_t lanes = 0, mask = 0;
   const char *what = nullptr;
   const simt_bounds_check *bounds = nullptr;
-  unsigned long index = 0;
+  unsigned long index = 0, align = 0;
   int signal = 0;
   bool write = false;
   const void *address = nullptr;
@@ -57,6 +58,9 @@ struct Incident {
 
 // The demangled form of a name.
 std::string demangled(const char *name);
+
+// "reads 16 bytes at an address that is no multiple of 16".
+std::string misaligned_access(unsigned long align, unsigned long bytes, bool store);
 
 // What messages need to know about a launch.
 struct Launched {

@@ -78,9 +78,9 @@ void order_blocks(Job &job, Order order, std::uint32_t seed) {
   job.offset = random() % job.blocks;
 }
 
-Error check_shape(const simt_kernel &kernel, simt_index grid, simt_index block, unsigned dynamic_bytes) {
+Error check_shape(const Function &function, simt_index grid, simt_index block, unsigned dynamic_bytes) {
   const auto product = [](simt_index i) { return static_cast<unsigned __int128>(i.x) * i.y * i.z; };
-  const char *name = kernel.name;
+  const char *name = function.kernel->name;
   if (product(block) == 0 || product(grid) == 0)
     return fail(InvalidConfiguration, "kernel %s: grid (%u,%u,%u) of blocks (%u,%u,%u): no dimension may be 0", name,
                 grid.x, grid.y, grid.z, block.x, block.y, block.z);
@@ -88,6 +88,11 @@ Error check_shape(const simt_kernel &kernel, simt_index grid, simt_index block, 
       product(block) > SIMT_MAX_THREADS)
     return fail(InvalidConfiguration, "kernel %s: block (%u,%u,%u): at most %d threads", name, block.x, block.y,
                 block.z, SIMT_MAX_THREADS);
+  if (function.most_threads && product(block) > function.most_threads)
+    return fail(InvalidConfiguration,
+                "kernel %s: block (%u,%u,%u): it was compiled for at most %lu threads (__launch_bounds__ or "
+                "amdgpu_flat_work_group_size)",
+                name, block.x, block.y, block.z, function.most_threads);
   constexpr std::uint64_t threads_limit = std::uint64_t{1} << 32;
   if (grid.x > 2147483647u || grid.y > 65536 || grid.z > 65536 || std::uint64_t{grid.x} * block.x >= threads_limit ||
       std::uint64_t{grid.y} * block.y >= threads_limit || std::uint64_t{grid.z} * block.z >= threads_limit)
@@ -200,7 +205,7 @@ std::unique_lock<std::mutex> lock_launches() { return std::unique_lock(launch_mu
 Error launch(const Function &function, simt_index grid, simt_index block, unsigned dynamic_bytes, void **params,
              void **extra) {
   const simt_kernel &kernel = *function.kernel;
-  if (const Error error = check_shape(kernel, grid, block, dynamic_bytes)) return error;
+  if (const Error error = check_shape(function, grid, block, dynamic_bytes)) return error;
   if (const Error error = check_shared(function)) return error;
   Arguments arguments;
   if (const Error error = arguments.gather(kernel, params, extra)) return error;

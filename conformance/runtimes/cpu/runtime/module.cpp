@@ -144,7 +144,8 @@ void Module::read_kernels(const simt_kernel *rows, unsigned count) {
   all_variables_.resize(shared_variable_count_);
   std::iota(all_variables_.begin(), all_variables_.end(), 0u);
   all_variables_use_ = {nullptr, all_variables_.data(), shared_variable_count_};
-  for (unsigned i = 0; i < count; ++i) functions_.emplace(rows[i].name, Function{&rows[i], this, use_of(rows[i])});
+  for (unsigned i = 0; i < count; ++i)
+    functions_.emplace(rows[i].name, Function{&rows[i], this, use_of(rows[i]), rows[i].most_threads});
 }
 
 const simt_shared_use *Module::use_of(const simt_kernel &row) const {
@@ -155,7 +156,11 @@ const simt_shared_use *Module::use_of(const simt_kernel &row) const {
 }
 
 const Function *Module::launched(const simt_kernel *row) {
-  return &launched_.emplace(row, Function{row, this, use_of(*row)}).first->second;
+  const auto known = std::find_if(functions_.begin(), functions_.end(),
+                                  [&](const auto &one) { return one.second.kernel->run == row->run; });
+  // The table knows how large its blocks may be; a template's kernel is not in it.
+  const unsigned long most_threads = known == functions_.end() ? 0 : known->second.most_threads;
+  return &launched_.emplace(row, Function{row, this, use_of(*row), most_threads}).first->second;
 }
 
 void *Module::symbol(const char *name) const { return dlsym(handle_, name); }

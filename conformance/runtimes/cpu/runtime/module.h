@@ -24,6 +24,7 @@ struct Function {
   const simt_kernel *kernel;
   const Module *module;
   const simt_shared_use *shared;  // null: no __shared__ variables, or thread-local ones
+  unsigned long most_threads;     // of a block; 0 where the source does not limit them
 
   // Of its __shared__ variables; of all of the module's where the compiler does not tell whose they are.
   std::size_t static_shared_bytes() const;

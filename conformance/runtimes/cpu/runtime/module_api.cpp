@@ -21,6 +21,12 @@ Error find_function(const char *call, const void *handle, const Function *&funct
              : fail(InvalidHandle, "%s: %s is not a function of a loaded module", call, pointer_text(handle).c_str());
 }
 
+// Of a block of the kernel.
+int most_threads(const Function &function) {
+  constexpr unsigned long any = SIMT_MAX_THREADS;
+  return static_cast<int>(function.most_threads == 0 ? any : std::min(function.most_threads, any));
+}
+
 Error occupancy(const char *call, int *blocks, const void *function, int block_threads) {
   const Function *f;
   if (const Error error = find_function(call, function, f)) return error;
@@ -114,7 +120,7 @@ SIMT_API int hipFuncGetAttribute(int *value, int attribute, void *function) {
   if (const Error error = find_function("hipFuncGetAttribute", function, f)) return error;
   if (!value) return fail(InvalidValue, "hipFuncGetAttribute: the output pointer for the value is null");
   enum { MaxThreadsPerBlock = 0, SharedBytes = 1, MaxDynamicShared = 8 };
-  *value = attribute == MaxThreadsPerBlock ? SIMT_MAX_THREADS
+  *value = attribute == MaxThreadsPerBlock ? most_threads(*f)
            : attribute == SharedBytes      ? static_cast<int>(f->static_shared_bytes())
            : attribute == MaxDynamicShared ? SIMT_MAX_DYNAMIC_SHARED
                                            : 0;
@@ -135,7 +141,7 @@ SIMT_API int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, void
   const Function *f;
   if (const Error error = find_function("hipModuleOccupancyMaxPotentialBlockSize", function, f)) return error;
   if (grid) *grid = 1;
-  if (block) *block = limit > 0 ? std::min(limit, +SIMT_MAX_THREADS) : +SIMT_MAX_THREADS;
+  if (block) *block = limit > 0 ? std::min(limit, most_threads(*f)) : most_threads(*f);
   return Success;
 }
 

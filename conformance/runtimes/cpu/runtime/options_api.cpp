@@ -5,6 +5,7 @@
 #include "launch.h"
 #include "module.h"
 #include "options.h"
+#include "worker.h"
 
 namespace simt {
 
@@ -32,4 +33,9 @@ SIMT_API const char *hipcpuOptions() {
   return text.c_str();
 }
 SIMT_API int hipcpuOrderMatters() { return order_matters(); }
+SIMT_API const char *hipcpuMisaligned() {
+  static thread_local std::string text;
+  text = take_misaligned();
+  return text.empty() ? nullptr : text.c_str();
+}
 SIMT_API const char *hipcpuLastMessage() { return last_message(); }

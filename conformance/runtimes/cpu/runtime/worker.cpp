@@ -1,5 +1,6 @@
 #include "worker.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -269,6 +270,9 @@ void Worker::check_barrier_counts() {
 
 namespace {
 
+// Of the launches since take_misaligned(): alignment, bytes, and whether they were stored; 0 for none.
+std::atomic<unsigned long> misaligned{0};
+
 // The worker whose kernel calls. Host code of a launcher that gets here ends the process.
 simt::Worker &trapped(const char *what, const char *file, int line) {
   simt::Worker *worker = simt::Worker::current();
@@ -280,6 +284,12 @@ simt::Worker &trapped(const char *what, const char *file, int line) {
 }
 
 }  // namespace
+
+std::string simt::take_misaligned() {
+  const unsigned long found = misaligned.exchange(0);
+  if (!found) return "";
+  return misaligned_access(found >> 48, (found & ((1ul << 48) - 1)) >> 1, found & 1);
+}
 
 extern "C" {
 
@@ -306,6 +316,30 @@ __attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds
   i.bounds = check;
   i.index = index;
   worker.abort_block(i);
+}
+
+__attribute__((visibility("default"))) void simt_misaligned(unsigned long address, unsigned long align,
+                                                            unsigned long bytes, bool store) {
+  simt::Worker *worker = simt::Worker::current();
+  if (!worker || !worker->in_kernel()) return;  // a launcher's own code: x86 has no such limit
+  simt::Incident i = worker->incident_here(simt::Incident::Misaligned);
+  i.address = reinterpret_cast<const void *>(address);
+  i.pc = __builtin_return_address(0);
+  i.align = align;
+  i.index = bytes;
+  i.write = store;
+  worker->abort_block(i);
+}
+
+__attribute__((visibility("default"))) void simt_note_misaligned(unsigned long, unsigned long align,
+                                                                 unsigned long bytes, bool store) {
+  const simt::Worker *worker = simt::Worker::current();
+  if (!worker || !worker->in_kernel()) return;
+  // The largest, whichever thread is first: what is told of a launch must not depend on that.
+  const unsigned long now = align << 48 | std::min(bytes, (1ul << 40) - 1) << 1 | (store ? 1u : 0u);
+  unsigned long known = misaligned.load(std::memory_order_relaxed);
+  while (known < now && !misaligned.compare_exchange_weak(known, now, std::memory_order_relaxed)) {
+  }
 }
 
 __attribute__((visibility("default"))) void simt_trap(const char *what, const char *file, int location) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "fiber.h"
 #include "incident.h"
@@ -173,5 +174,8 @@ class Worker : public simt_context {
   };
   StaticShared static_shared_[16];
 };
+
+// What hipcpuMisaligned says, "" for nothing.
+std::string take_misaligned();
 
 }  // namespace simt

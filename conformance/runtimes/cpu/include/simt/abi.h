@@ -89,7 +89,7 @@ struct simt_bounds_check {
 };
 
 // One kernel of a module. types[i] is the canonical spelling of parameter i, const on the right: "float const*",
-// "unsigned long".
+// "unsigned long". A block has at most `most_threads` threads; 0 where the source does not limit them.
 struct simt_kernel {
   const char *name;
   const char *file;  // source file and line of the definition, "" and 0 where not known
@@ -99,6 +99,7 @@ struct simt_kernel {
   const unsigned *sizes;
   const unsigned *aligns;
   const char *const *types;
+  unsigned long most_threads;
 };
 
 #if defined(__clang__)
@@ -134,6 +135,12 @@ void simt_trap(const char *what, const char *file, int location) __attribute__((
 
 // Likewise for an index outside an array.
 void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) __attribute__((noreturn));
+
+// A kernel accesses `bytes` at an address that is no multiple of `align`; libhiprtc puts the calls there. The first is
+// for CUDA's sources and ends the launch with hipErrorLaunchFailure, the second, for HIP's, notes it for
+// hipcpuMisaligned.
+void simt_misaligned(unsigned long address, unsigned long align, unsigned long bytes, bool store);
+void simt_note_misaligned(unsigned long address, unsigned long align, unsigned long bytes, bool store);
 
 // Writes text of a kernel's printf to stdout, up to the option print_bytes. Kernels must not call stdio: a timeout may
 // abort them while it holds its locks.

@@ -140,9 +140,9 @@ struct entry<Kernel> {
 };
 
 template <auto Kernel>
-constexpr simt_kernel row(const char *name, const char *file, unsigned line) {
+constexpr simt_kernel row(const char *name, const char *file, unsigned line, unsigned long most_threads = 0) {
   using e = entry<Kernel>;
-  return {name, file, line, e::nargs, &e::run, e::sizes, e::aligns, e::types};
+  return {name, file, line, e::nargs, &e::run, e::sizes, e::aligns, e::types, most_threads};
 }
 
 // The block's dynamic shared memory, simt_self->dynamic_bytes bytes, aligned to 16 at least.

@@ -12,12 +12,16 @@
 #define __forceinline__ inline __attribute__((always_inline))
 // __noinline__ is not a macro: standard libraries write __attribute__((__noinline__)). libhiprtc replaces the bare
 // word.
-#define __launch_bounds__(...)
+// What the scanner of kernels reads: the largest block that the kernel may be launched with, as text, so that what no
+// compiler can evaluate here does no harm.
+#define SIMT_TEXT(...) #__VA_ARGS__
+#define __launch_bounds__(...) __attribute__((annotate("simt_launch_bounds", SIMT_TEXT(__VA_ARGS__))))
 #define __align__(n) __attribute__((aligned(n)))
 #define __restrict__ __restrict
 #define __grid_constant__
-// Attributes that clang accepts on a real device kernel only; they tune registers and do not affect results.
-#define amdgpu_flat_work_group_size(...)
+// Attributes that clang accepts on a real device kernel only. The first limits blocks; the others tune registers and do
+// not affect results. LLVM gives a kernel with amdgpu_waves_per_eu alone blocks of up to 1,024 threads.
+#define amdgpu_flat_work_group_size(...) annotate("simt_flat_work_group_size", SIMT_TEXT(__VA_ARGS__))
 #define amdgpu_waves_per_eu(...)
 #define amdgpu_num_vgpr(...)
 #define amdgpu_num_sgpr(...)
