@@ -115,6 +115,7 @@ WRONG = (
     Rewrite("exp(x) as 1 + x for small x", "activations", "MISTAKE=linear", only="usilu* usigmoid_f32 usigmoid_f64"),
     Rewrite("sigmoid as 1 - sigmoid(-x)", "activations", "MISTAKE=naive", only="usigmoid_f32 usigmoid_f64"),
     Rewrite("a sum in the type of the buffer, in float64", "softmax", "KEPT=f64 WRONG=in_storage", only="softmax_*f16"),
+    Rewrite("silu as a product with sigmoid", "activations", "COMPUTE=f32 FORM=product", only="usilu_f32 usilu_f64"),
     Rewrite("gelu with a constant of ten digits", "activations", "MISTAKE=short_constant", only="ugelu_f64"),
     Rewrite("the same as a quotient", "activations", "FORM=by_sigmoid MISTAKE=short_constant", only="ugelu_f64"),
     Rewrite("gelu that ends at -4", "activations", "COMPUTE=f32 MISTAKE=no_tail", only="ugelu_f32 ugelu_f64"),
