@@ -46,6 +46,8 @@ class Call:
     finish: Callable[[Arithmetic, Array, Array, Array], Array] = _plain_finish
     unfused: Argument | None = None
     better: Call | None = None
+    better_from: int = 1
+    """The bytes of the narrowest type in which the better form shows."""
 
 
 def _round(a: Arithmetic, x: Array) -> Array:
@@ -143,7 +145,7 @@ CALLS: dict[str, Call] = {
     "gelu_erf": Call("normcdf", finish=_gelu_erf),
     "silu": Call("exp", _negative, _silu),
     "sigmoid": Call("exp", _negative, _sigmoid),
-    "elu": Call("exp", finish=_elu, better=Call("expm1", finish=_elu_of_expm1)),
+    "elu": Call("exp", finish=_elu, better=Call("expm1", finish=_elu_of_expm1), better_from=4),
     "powf": Call("pow", _both),
 }
 
@@ -232,8 +234,9 @@ def _exact(op: str, dtype: str, stored: Array, param: Array) -> Exact | None:
         x, number = a.load(stored), param.astype(a.carrier)
         return [row.finish(a, x, number, part) for part in a.call(row.function, row.argument(a, x, number), 0)]
 
+    better = candles.better if stored.dtype.itemsize >= candles.better_from else None
+
     def formula(a: Wide) -> list[Array]:
-        better = candles.better
         return [*([] if better is None else rounded_on_the_way(a, partial(of, better))), *of(candles, a)]
 
     return rounded_once(dtype, formula)
