@@ -46,9 +46,9 @@ class LostSign:
     def message(self) -> str:
         times = "" if self.count == 1 else f" ({self.count} times)"
         return (
-            f"the compiler rounds a product to f16 by {self.mnemonic} with the addend +0{times}, which loses the sign "
-            f"of zero: -0 + +0 is +0 ({LLVM_ISSUE}); nothing of the port is wrong; where the sign matters, "
-            'asm("" : "+v"(x)) hides the product x from the compiler'
+            f"rounds a product to f16 by {self.mnemonic} with the addend +0{times}, which loses the sign of zero: "
+            f"-0 + +0 is +0; that instruction is the compiler's choice ({LLVM_ISSUE}) and no error of the port; "
+            'where the sign matters, asm("" : "+v"(x)) hides the product x from the compiler'
         )
 
 
