@@ -9,8 +9,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ends = Callable[[], tuple[NDArray[Any], NDArray[Any]]]
-"""Gives the least and the greatest of what is right, NaN where nothing but NaN is; evaluated only where it matters."""
+
+@dataclass(frozen=True)
+class Truth:
+    """The true results of a formula, 1-D, of a buffer's elements.
+
+    ``least`` and ``most``, in the buffer's dtype: what a kernel may give that computes as near to the reals as it can
+    (``reference.exact``); NaN where nothing but NaN is right. ``value``, longdouble: the formula over the reals, not
+    rounded to the dtype; NaN where it is not known, and for dtypes narrower than float32. There a kernel computes in
+    float32 and rounds once, to one of the two numbers next to the true value: what is merely as near as Candle's
+    answer, whose every operation rounds to 16 bits, was cut off.
+    """
+
+    least: NDArray[Any]
+    most: NDArray[Any]
+    value: NDArray[np.longdouble]
+
+
+Exact = Callable[[], Truth]
+"""Gives what is true of every element; evaluated only where it matters."""
 
 
 class Faults(Exception):
@@ -30,7 +47,8 @@ class Expected:
     ``free`` marks elements that may be any number or NaN: sums that overflow, or roots of a variance that is 0 or less,
     in some orders. What is neither stays as it is in ``value``. ``written`` marks elements that a kernel has to write,
     where that was asked for: one may get the very value that it had before. What lies between the interval and
-    ``exact``, the formula over the reals, rounded once (``reference.exact``), is right as well.
+    ``exact``, the formula over the reals, rounded once (``reference.exact``), is right as well, and so is what is at
+    least as near to the true value as ``value`` is, on either side of it.
     """
 
     value: NDArray[Any]
@@ -38,7 +56,7 @@ class Expected:
     high: NDArray[Any] | None = None
     free: NDArray[np.bool_] | None = None
     written: NDArray[np.bool_] | None = None
-    exact: Ends | None = None
+    exact: Exact | None = None
 
 
 @dataclass(frozen=True)

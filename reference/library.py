@@ -53,6 +53,8 @@ FUNCTIONS: dict[str, Function] = {
     "erf": Function(errorfunction.erf, _steps(4, 4), 1.0, asymptotic=True),
     "normcdf": Function(errorfunction.normcdf, _steps(5, 5), 1.0, asymptotic=True),
     "pow": Function(_power, _steps(4, 2)),
+    # Candle calls it nowhere. CUDA C++ Programming Guide, mathematical functions, and HIP math API: 1 in both types.
+    "expm1": Function(np.expm1, _steps(1, 1)),
 }
 
 

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.expected import Ends, Expected
+from reference.expected import Exact, Expected, Truth
 from reference.strided import bits
 
 Array = NDArray[Any]
 
 
 def contiguous(
-    before: Array, value: Array, low: Array | None = None, high: Array | None = None, exact: Ends | None = None
+    before: Array, value: Array, low: Array | None = None, high: Array | None = None, exact: Exact | None = None
 ) -> Expected:
     """``before`` with its first elements replaced: ``value``, ``low``, ``high`` and the ends that ``exact`` gives are
     1-D, of its dtype."""
-    whole = None if exact is None else lambda: _two([_head(before, part) for part in exact()])
+    places = slice(value.size)
+    whole = None if exact is None else lambda: _of_buffer(exact(), lambda part: _head(before, part), places, before)
     low, high = (None if part is None else _head(before, part) for part in (low, high))
     return Expected(_head(before, value), low, high, exact=whole)
 
 
-def _two(parts: list[Array]) -> tuple[Array, Array]:
-    return parts[0], parts[1]
+def _of_buffer(truth: Truth, whole: Callable[[Array], Array], places: Array | slice, before: Array) -> Truth:
+    """``truth``, which is that of the elements ``places``, of all elements of the buffer; ``whole`` does that for
+    arrays of the dtype."""
+    value = np.full(before.size, np.nan, np.longdouble)
+    value[places] = truth.value.reshape(-1)
+    return Truth(whole(truth.least), whole(truth.most), value)
 
 
 def placed(before: Array, part: Expected, at: Array | None = None) -> Expected:
@@ -37,8 +43,8 @@ def placed(before: Array, part: Expected, at: Array | None = None) -> Expected:
         return content
 
     low, high = (None if end is None else whole(end) for end in (part.low, part.high))
-    ends = part.exact
-    exact = None if ends is None else lambda: _two([whole(end) for end in ends()])
+    truth = part.exact
+    exact = None if truth is None else lambda: _of_buffer(truth(), whole, places, before)
     if part.free is None:
         return Expected(whole(part.value), low, high, exact=exact)
     free = np.zeros(before.size, np.bool_)

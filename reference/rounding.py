@@ -43,7 +43,7 @@ def _to_odd(nearest: Array, error: F64, bits: np.dtype[Any]) -> Array:
     return nearest
 
 
-def rounded(x: F64, kind: np.dtype[Any]) -> Array:
+def rounded(x: Array, kind: np.dtype[Any]) -> Array:
     """float64 -> the float type ``kind``, one rounding: numpy's own types round from the float64 bits.
 
     A longdouble goes to float64 alike.

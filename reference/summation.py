@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from conformance.dtypes import DType, dtype
 from reference.arithmetic import ARITHMETIC
-from reference.expected import Expected
+from reference.expected import Expected, Truth
 
 Array = NDArray[Any]
 Convert = Callable[[Array], Array]
@@ -171,9 +171,11 @@ def any_order(terms: Terms, kind: DType, value: Array, store: Convert) -> Expect
         ends.append(np.where(settled, value, store(end)))
     free = over & under & ~fixed & (not kind.floating.saturates)
 
-    def exact() -> tuple[Array, Array]:
-        once = np.where(fixed | terms.minus_zero | (terms.magnitude == 0), value, store(terms.total))
-        return once, once
+    def exact() -> Truth:
+        settled = fixed | terms.minus_zero | (terms.magnitude == 0)
+        once = np.where(settled, value, store(terms.total))
+        unknown = settled | (value.dtype.itemsize < 4)
+        return Truth(once, once, np.where(unknown, LONG(np.nan), terms.total))
 
     return Expected(value, ends[0], ends[1], free if free.any() else None, exact=exact)
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reference.arithmetic import ARITHMETIC, Arithmetic
-from reference.exact import Wide, rounded_once
-from reference.expected import Ends, Expected
+from reference.exact import Wide, rounded_on_the_way, rounded_once
+from reference.expected import Exact, Expected
 from reference.result import contiguous
 from reference.softmax import bounds
 from reference.strided import bits, one_operand
@@ -37,12 +37,17 @@ def _plain_finish(a: Arithmetic, x: Array, param: Array, result: Array) -> Array
 @dataclass(frozen=True)
 class Call:
     """One op around one call of the library function ``function``. ``unfused`` makes its arguments where the compiler
-    does not fuse a product with the sum that it is added to, where that is its choice."""
+    does not fuse a product with the sum that it is added to, where that is its choice. ``better`` is another form of
+    the same formula that loses no digits where Candle's does: it tells the true value, and a kernel may be written so.
+    """
 
     function: str
     argument: Argument = _plain_argument
     finish: Callable[[Arithmetic, Array, Array, Array], Array] = _plain_finish
     unfused: Argument | None = None
+    better: Call | None = None
+    better_from: int = 1
+    """The bytes of the narrowest type in which the better form shows."""
 
 
 def _round(a: Arithmetic, x: Array) -> Array:
@@ -84,6 +89,17 @@ def _gelu_finish(a: Arithmetic, x: Array, param: Array, result: Array) -> Array:
     return a.mul(a.mul(a.number(0.5), x), a.add(a.number(1), result))
 
 
+def _gelu_by_sigmoid(a: Arithmetic, x: Array, param: Array) -> tuple[Array, ...]:
+    """-2u for gelu's u, as a product, which rounds once more than Candle's sum: k x (1 + 0.044715 x^2)."""
+    inner = a.add(a.number(1), a.mul(a.number(0.044715), a.mul(x, x)))
+    return (-2 * a.mul(a.mul(a.number(math.sqrt(2 / math.pi)), x), inner),)
+
+
+def _gelu_of_power(a: Arithmetic, x: Array, param: Array, result: Array) -> Array:
+    """x / (1 + exp(-2u)), which is x / 2 (1 + tanh u)."""
+    return a.mul(x, a.div(a.number(1), a.add(a.number(1), result)))
+
+
 def _gelu_erf(a: Arithmetic, x: Array, param: Array, result: Array) -> Array:
     return a.mul(x, result)
 
@@ -98,6 +114,10 @@ def _sigmoid(a: Arithmetic, x: Array, param: Array, result: Array) -> Array:
 
 def _elu(a: Arithmetic, x: Array, param: Array, result: Array) -> Array:
     return np.where(x > 0, x, a.mul(param, a.sub(result, a.number(1))))
+
+
+def _elu_of_expm1(a: Arithmetic, x: Array, param: Array, result: Array) -> Array:
+    return np.where(x > 0, x, a.mul(param, result))
 
 
 def _both(a: Arithmetic, x: Array, param: Array) -> tuple[Array, ...]:
@@ -119,11 +139,13 @@ EXACT: dict[str, Callable[[Arithmetic, Array], Array]] = {
 
 CALLS: dict[str, Call] = {
     **{name: Call(name) for name in ("exp", "log", "sin", "cos", "tanh", "erf", "normcdf")},
-    "gelu": Call("tanh", _gelu_argument, _gelu_finish, _gelu_unfused),
+    "gelu": Call(
+        "tanh", _gelu_argument, _gelu_finish, _gelu_unfused, better=Call("exp", _gelu_by_sigmoid, _gelu_of_power)
+    ),
     "gelu_erf": Call("normcdf", finish=_gelu_erf),
     "silu": Call("exp", _negative, _silu),
     "sigmoid": Call("exp", _negative, _sigmoid),
-    "elu": Call("exp", finish=_elu),
+    "elu": Call("exp", finish=_elu, better=Call("expm1", finish=_elu_of_expm1), better_from=4),
     "powf": Call("pow", _both),
 }
 
@@ -202,14 +224,19 @@ def _compute(op: str, a: Arithmetic, stored: Array, param: Array, library_ulp: i
     return a.store(value), a.store(low), a.store(high)
 
 
-def _exact(op: str, dtype: str, stored: Array, param: Array) -> Ends | None:
+def _exact(op: str, dtype: str, stored: Array, param: Array) -> Exact | None:
     """The op over the reals. One without a function rounds once, if at all, and has no other value than that."""
     if op in EXACT:
         return None
-    row = CALLS[op]
+    candles = CALLS[op]
 
-    def formula(a: Wide) -> list[Array]:
+    def of(row: Call, a: Wide) -> list[Array]:
         x, number = a.load(stored), param.astype(a.carrier)
         return [row.finish(a, x, number, part) for part in a.call(row.function, row.argument(a, x, number), 0)]
+
+    better = candles.better if stored.dtype.itemsize >= candles.better_from else None
+
+    def formula(a: Wide) -> list[Array]:
+        return [*([] if better is None else rounded_on_the_way(a, partial(of, better))), *of(candles, a)]
 
     return rounded_once(dtype, formula)

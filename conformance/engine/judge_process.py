@@ -17,6 +17,7 @@ from typing import get_args
 
 from conformance.cases.case import Case
 from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer
+from conformance.engine.compiler_faults import fault_of_compiler
 from conformance.engine.executor_client import ExecutorClient, Launching
 from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Library, LostLoading
@@ -33,7 +34,6 @@ from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Entry, Kernel
-from conformance.toolchains.library_faults import library_fault
 from conformance.verdict.evidence import fault_kind
 from conformance.verdict.judge import recorded_answer
 from conformance.verdict.loop import Answers, run_cases
@@ -66,6 +66,8 @@ class Judge:
         self._library = Library(mode.tree, self._compiler, self._executors.current, setup.asked)
         self._launchers = Launchers(mode.tree, self._compiler, self._executors.current)
         self._libraries = VendorLibraries(self._executors.current)
+        self._code = ""
+        """The SHA-256 of the code object with the kernel that was tried last."""
 
     def _renewed(self) -> None:
         self._library.renewed()
@@ -127,8 +129,7 @@ class Judge:
             return Outcome(name=kernel.name, status="not_run", message=str(error))
         used = self._compiler.used(outcome.source, kernel.is_launcher, self._library.port_name(kernel))
         if outcome.status == "fail":
-            wrong = [failure.got for failure in outcome.failures]
-            fault = library_fault(kernel.name, used.get("compiler_name"), wrong)
+            fault = self._fault_of_compiler(kernel, used.get("compiler_name"), outcome)
             if fault is not None:
                 return Outcome.infrastructure(kernel.name, fault).model_copy(update={"source": outcome.source, **used})
         planned, robustness, unasked = 0 if judged is None else len(judged), None, 0
@@ -149,6 +150,13 @@ class Judge:
             **used,
         }
         return outcome.model_copy(update={**columns, "warnings": tuple(take_warnings())})
+
+    def _fault_of_compiler(self, kernel: Kernel, compiler: str | None, outcome: Outcome) -> str | None:
+        """What explains that ``kernel`` fails and is no doing of the port."""
+        kind = runtime_kind(self._setup.runtime)
+        code = b"" if kernel.is_launcher or kind.code != "amd" else self._library.code_of(self._code)
+        late = kind.gentler.get("arrived")
+        return fault_of_compiler(kernel.name, self._library.port_name(kernel), compiler, outcome, code, late)
 
     def _robustness(self, kernel: Kernel, request: RunCases, cases: Sequence[Case]) -> Robustness:
         """What becomes of cases with no part in the verdict; a fault there costs nothing."""
@@ -235,6 +243,7 @@ class Judge:
             return Outcome(name=kernel.name, status=status, source=found.source, message=message)
         if found.function is None:
             return Outcome(name=kernel.name, status=found.status, source=found.source, message=found.message)
+        self._code = found.code
         verdicts = KeptVerdicts(setup, mode, self._executors.ready)
         key = verdicts.key(kernel, cases, found.code, self._loaded)
         kept = verdicts.find(key)

@@ -124,6 +124,11 @@ class TreeLoader:
             self._digests[piece] = hashlib.sha256(code).hexdigest()
         return self._digests[piece]
 
+    def code_of(self, digest: str) -> bytes:
+        """The code object with the SHA-256 ``digest``, of what was loaded at some time; empty where there is none."""
+        piece = next((piece for piece, known in self._digests.items() if known == digest), None)
+        return b"" if piece is None else self._loaded_code(piece)
+
     def loaded(self) -> dict[str, bytes]:
         """The code objects that the loader has of this tree, by their SHA-256."""
         codes = [(piece, self._loaded_code(piece)) for piece in self._modules]

@@ -22,7 +22,7 @@ from conformance.processes.supervisor import run_bounded
 from conformance.toolchains.device_libraries import completed, find_device_libraries, llvm_version
 from conformance.toolchains.headers import headers_of, hip_version, with_releases
 from conformance.toolchains.make_rules import prerequisites
-from conformance.toolchains.search import first_line, on_path, output_of, rocm_folders, zig
+from conformance.toolchains.search import first_line, on_path, output_of, rocm_folders, zig, zig_headers
 from conformance.toolchains.targets import AmdError, Target, target
 
 Kind = Literal["rocm", "clang", "zig"]
@@ -41,6 +41,8 @@ SECONDS = 3600
 """For one run of a compiler, which may have to wait for a core."""
 
 _LOADED = "run it again when this machine has less to do"
+
+_OF_HIP = re.compile(r"/hip/[^/]+\.h$|/hip/(?:amd|nvidia)_detail/")
 
 _MAJOR = re.compile(r"version (\d+)")
 _ERROR = re.compile(r"^.*?(?:fatal )?error:.*$", re.MULTILINE)
@@ -118,8 +120,22 @@ class Toolchain:
                     )
             except CompileFailure as failure:
                 failure.files = _listed(scratch / "k.d")
+                self._refuse_headers_of_hip(source, failure)
                 raise
             return _listed(scratch / "k.d")
+
+    def _refuse_headers_of_hip(self, source: Path, failure: CompileFailure) -> None:
+        """Raises ``InfrastructureError`` where zig's clang has read headers of an installed HIP, for which it lacks the
+        headers that other clangs bring along: no doing of the source."""
+        if self.kind != "zig":
+            return
+        header = next((file for file in failure.files if _OF_HIP.search(file) and str(OWN_HEADERS) not in file), None)
+        if header is not None:
+            raise InfrastructureError(
+                f"{source.name} includes {header}, which {self.name.partition(' with ')[0]} cannot compile: it comes "
+                f"without clang's headers for HIP; install ROCm or, {_PACKAGES}, and take the clang of these "
+                f"({ENVIRONMENT} unset, or set to rocm or clang)"
+            )
 
     def _run(self, command: Sequence[str], source: Path, folder: Path | None) -> None:
         done = run_bounded(command, SECONDS, folder)
@@ -271,7 +287,8 @@ def _zig(targets: Sequence[Target]) -> Toolchain | str:
     tree = completed(libraries, command, targets, None)
     version = _version(command)
     options = (
-        *(f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-mcode-object-version=5"),
+        *(f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-isystem", str(zig_headers())),
+        "-mcode-object-version=5",
         *_constants(version, tree),
     )
     name = f"zig's {version} with {_of_libraries(libraries, version)}"

@@ -1,9 +1,10 @@
-"""Known faults of known device libraries, which are in the machine code of every port that calls their functions."""
+"""Known faults of known device libraries and of HIP's headers, which are in the machine code of every port that calls
+their functions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,19 @@ from typing import Any
 from conformance.reading import own_yaml
 
 _TABLE = Path(__file__).with_name("library_faults.yaml")
+_LIBRARIES = re.compile(r"device libraries of LLVM (\d+)")
+_HEADERS = re.compile(r"headers of HIP (\d+\.\d+)")
+"""How a compiler's name says what it was used with."""
 
 
 def library_fault(kernel: str, compiler: str | None, wrong: Sequence[str | None]) -> str | None:
     """Which fault of the device libraries that ``compiler`` names is in ``kernel``, in words, where all its ``wrong``
     values are what the fault gives."""
-    libraries = re.search(r"device libraries of LLVM (\d+)", compiler or "")
+    libraries = _LIBRARIES.search(compiler or "")
     if libraries is None or not wrong:
         return None
-    for row in _rows():
-        is_known = row["llvm"] == libraries[1] and kernel in row["kernels"]
-        if is_known and all((value or "").startswith(row["gives"]) for value in wrong):
+    for row in _rows("llvm", libraries[1]):
+        if kernel in row["kernels"] and all((value or "").startswith(row["gives"]) for value in wrong):
             return (
                 f"{row['function']} of the device libraries of LLVM {row['llvm']} gives {row['gives']}, which says "
                 "nothing of the port; install device libraries of the compiler's own release"
@@ -29,6 +32,27 @@ def library_fault(kernel: str, compiler: str | None, wrong: Sequence[str | None]
     return None
 
 
+def header_fault(compiler: str | None, calls: Collection[str], elements: Collection[str]) -> str | None:
+    """Which fault of the HIP headers that ``compiler`` names is in a kernel, in words: one of its inlined ``calls`` has
+    it, and the fault makes ``elements``, the kinds of all its wrong elements."""
+    headers = _HEADERS.search(compiler or "")
+    if headers is None or not elements:
+        return None
+    for row in _rows("hip", headers[1]):
+        called = next((function for function in row["functions"] if function in calls), None)
+        if called is not None and set(elements) <= set(row["elements"]):
+            return (
+                f"{called} of the headers of HIP {row['hip']} gives {row['gives']}, which says nothing of the port; "
+                "install the headers of a newer HIP"
+            )
+    return None
+
+
+def _rows(key: str, release: str) -> list[dict[str, Any]]:
+    """The rows of what is told by ``key``, of a release."""
+    return [row for row in _table() if row.get(key) == release]
+
+
 @cache
-def _rows() -> list[dict[str, Any]]:
+def _table() -> list[dict[str, Any]]:
     return list(own_yaml(_TABLE))

@@ -47,6 +47,15 @@ def zig(tool: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "ziglang", tool) if importlib.util.find_spec("ziglang") is not None else ()
 
 
+def zig_headers() -> Path:
+    """The folder in the PyPI package ziglang with clang's own headers (stddef.h), which its clang, called by that name,
+    does not find. Raises ``LookupError`` without the package."""
+    found = importlib.util.find_spec("ziglang")
+    if found is None or found.origin is None:
+        raise LookupError("the PyPI package ziglang is not installed")
+    return Path(found.origin).parent / "lib/include"
+
+
 def rocm_folders(packages: Sequence[str], variables: Sequence[str]) -> Iterator[tuple[str, Path]]:
     """Folders where ROCm may be installed, there or not, each with the words for how it was found: its Python packages,
     those that variables of the environment name, and /opt/rocm before /opt/rocm-VERSION, newest first."""

@@ -16,7 +16,8 @@ from conformance.cases.launch import OUTPUT_POISON_BYTES, POISON_BYTE, Buffer
 from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
 from conformance.outcome import NO_EVIDENCE, Evidence
-from reference.expected import Ends, Expected
+from reference.expected import Expected, Truth
+from reference.rounding import rounded
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Margins:
     nearest: float | None = None
     nearest_bound: float | None = None
     nearer_than_candle: bool = False
-    """Whether an element is right only because it is nearer to the exact value than Candle's order of operations."""
+    """Whether an element is right only because it is as near to the true value as Candle's order of operations."""
 
     def note(self, steps: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
         """Take note of right elements that are not bit-equal."""
@@ -102,10 +103,11 @@ def judge(
     """Compare buffer ``name`` with what was expected.
 
     ``got``, ``expected.value`` and ``before`` (the content before the launch) are 1-D, of ``dtype`` and equal length.
-    An element is right when it is bit-equal, when both are NaN, or when it lies at most ``ulp`` steps outside [low,
-    high], or between that and ``expected.exact``. A zero keeps its sign: -0 for +0 is right only inside [low, high]
-    itself. Where ``expected.free`` says so any value is right. Elements that the reference leaves poisoned must be
-    bit-equal, unless it says that they are written.
+    An element is right when it is bit-equal, when both are NaN, when it lies at most ``ulp`` steps outside [low, high]
+    or between that and ``expected.exact``, or when it is as near to the true value as ``expected.value`` is, on either
+    side. A zero keeps its sign: -0 for +0 is right only inside [low, high] itself, and a zero that is as near to the
+    true value has that value's sign. Where ``expected.free`` says so any value is right. Elements that the reference
+    leaves poisoned must be bit-equal, unless it says that they are written.
     Wrong integers have no distance, for many are indices. ``margins`` takes note of the distances and of the
     bounds next to them.
     """
@@ -168,8 +170,14 @@ def wrong_elements(
         near &= ~((value_ord + actual_ord == -1) & ((value_ord == 0) | (value_ord == -1)))
     right = right_nan | ((inside | near) & ~untouched & ~nan_value & ~nan_actual)
     if expected.exact is not None and not right.all():
-        low, high, nearer = _towards_exact(expected.exact, at, low, high, nan_value, dtype)
-        nearer &= ~right & ~untouched & ~nan_actual & (actual_ord >= low) & (actual_ord <= high)
+        truth = expected.exact()
+        low, high, known = _towards_exact(truth, at, low, high, nan_value, dtype)
+        nearer = known & (actual_ord >= low) & (actual_ord <= high)
+        least, most = _as_near(truth, expected, at, dtype)
+        is_zero_of_other_sign = (np.abs(2 * actual_ord + 1) == 1) & ((actual_ord < 0) != np.signbit(truth.value[at]))
+        nearer |= (actual_ord >= least) & (actual_ord <= most) & ~is_zero_of_other_sign
+        low, high = np.minimum(low, least), np.maximum(high, most)
+        nearer &= ~right & ~untouched & ~nan_actual
         right |= nearer
         if margins is not None:
             margins.nearer_than_candle |= bool(nearer.any())
@@ -187,23 +195,61 @@ def wrong_elements(
 
 
 def _towards_exact(
-    exact: Ends,
+    truth: Truth,
     at: NDArray[np.int64],
     low: NDArray[np.int64],
     high: NDArray[np.int64],
     nan: NDArray[np.bool_],
     dtype: DType,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """The interval of the elements ``at`` with what lies between it and the ``exact`` value, and where there is one.
+    """The interval of the elements ``at`` with what lies between it and the true value, and where there is one.
 
     Where Candle's order of operations makes a NaN (``nan``) of what is a number it is that number alone.
     """
-    ends = [end[at] for end in exact()]
+    ends = [end[at] for end in (truth.least, truth.most)]
     known = ~is_nan(ends[0], dtype) & ~is_nan(ends[1], dtype)
     least, most = (ordinals(end, dtype) for end in ends)
     low = np.where(known, np.where(nan, least, np.minimum(low, least)), low)
     high = np.where(known, np.where(nan, most, np.maximum(high, most)), high)
     return low, high, known
+
+
+def right_range(expected: Expected, dtype: DType) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The ordinals of the least and the greatest number that is right, of all elements of a float ``dtype``, before the
+    bound of the spec is added to either; where nothing but NaN is right they say nothing."""
+    value = ordinals(expected.value, dtype)
+    low = value if expected.low is None else np.minimum(value, ordinals(expected.low, dtype))
+    high = value if expected.high is None else np.maximum(value, ordinals(expected.high, dtype))
+    if expected.exact is None:
+        return low, high
+    truth, at = expected.exact(), np.arange(value.size)
+    low, high, _ = _towards_exact(truth, at, low, high, is_nan(expected.value, dtype), dtype)
+    least, most = _as_near(truth, expected, at, dtype)
+    return np.minimum(low, least), np.maximum(high, most)
+
+
+def _as_near(
+    truth: Truth, expected: Expected, at: NDArray[np.int64], dtype: DType
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The ordinals of the least and the greatest number that is as near to the true value as Candle's own answer, of
+    the elements ``at``; an empty range where either is not known or not finite."""
+    exact = truth.value[at]
+    with np.errstate(invalid="ignore"):
+        error = np.abs(expected.value[at].astype(np.float64).astype(np.longdouble) - exact)
+    known = np.isfinite(error)
+    exact, error = np.where(known, exact, 0), np.where(known, error, 0)
+    least, most = (_inward(exact + side * error, side, dtype) for side in (-1, 1))
+    ends = np.iinfo(np.int64)
+    return np.where(known, least, ends.max), np.where(known, most, ends.min)
+
+
+def _inward(x: NDArray[np.longdouble], side: int, dtype: DType) -> NDArray[np.int64]:
+    """The ordinals of the numbers of ``dtype`` next to ``x``: at least that for the lower ``side`` of a range (-1), at
+    most that for the upper one (1)."""
+    largest = np.array([dtype.floating.largest], dtype.bits).view(dtype.numpy).astype(np.float64)[0]
+    inside = np.clip(x, -largest, largest)
+    nearest = rounded(inside, dtype.numpy)
+    return np.asarray(ordinals(nearest, dtype) - side * (side * (nearest.astype(np.float64) - inside) > 0))
 
 
 def is_poison(bits: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:

@@ -22,7 +22,7 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Launch
 from conformance.files import PACKAGE, REFERENCE, cache_folder, digest_of
 from conformance.spec.kernel import Kernel
-from reference.expected import Expected
+from reference.expected import Expected, Truth
 
 SECONDS = 0.03
 """What the answers to a kernel's cases have to take before they are kept: reading them takes a tenth of it."""
@@ -85,10 +85,10 @@ class KeptAnswers:
         return rows
 
     def _expected(self, launch: Launch, name: str, row: dict[str, Any]) -> Expected:
-        def exact() -> tuple[NDArray[Any], NDArray[Any]]:
-            ends = self._compute(self._kernel, launch)[name].exact
-            assert ends is not None
-            return ends()
+        def exact() -> Truth:
+            truth = self._compute(self._kernel, launch)[name].exact
+            assert truth is not None
+            return truth()
 
         arrays = {key: array["data"] for key, array in row["arrays"].items()}
         return Expected(**arrays, exact=exact if row["exact"] else None)

@@ -39,7 +39,9 @@ def dequantize_block(
 ) -> dict[str, Expected]:
     """``k`` counts blocks for q4_0, q4_1 and q8_0, weights for q5_0 and q5_1; K kernels decode what ``y`` has room for.
 
-    q4_0 is d q + (-8 d) here, which differs from (q - 8) d in the sign of zero and for an infinite d.
+    q4_0 is d q + (-8 d) here, which differs from (q - 8) d in the sign of zero and for an infinite d. A zero of either
+    sign is right: both are the weight 0, and which of them a product or a sum gives is the compiler's choice. LLVM
+    makes v_fma_mixlo_f16 with the addend +0 of a product that is rounded to f16 (llvm-project pull request 214544).
     """
     qtype = variant["qtype"]
     format_ = FORMATS[qtype]
@@ -51,7 +53,10 @@ def dequantize_block(
         decoded = d * as_f32(blocks.quants) + F32(-8) * d
     else:
         decoded = values(qtype, blocks)
-    return {"y": contiguous(y, decoded.reshape(-1).astype(y.dtype))}
+    weights = decoded.reshape(-1).astype(y.dtype)
+    zero = y.dtype.type(0)
+    low, high = (np.where(weights == 0, end, weights) for end in (-zero, zero))
+    return {"y": contiguous(y, weights, low, high)}
 
 
 @np.errstate(all="ignore")

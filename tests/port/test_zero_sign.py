@@ -11,6 +11,7 @@ from conformance.port.check.objects import ObjectFile, check_objects, object_und
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
 from conformance.port.declared.names import names_of
+from conformance.spec.load import load_specs
 from conformance.toolchains.amd import HIPCC_KINDS, find_toolchain
 from conformance.toolchains.targets import AmdError
 from conformance.toolchains.targets import target as target_of
@@ -77,6 +78,12 @@ def test_check_warns_of_it() -> None:
         True,
     )
     assert "-0 + +0 is +0" in warning.message
+
+
+def test_dequantize_may_lose_it() -> None:
+    name = "dequantize_block_q6_K_f16"
+    file = elf.with_functions(elf.metadata("gfx942", []), {name: (MIX["gfx942"], PLUS_ZERO, END)})
+    assert check_objects([ObjectFile("port/q.hsaco", parse(file, "q"))], load_specs().kernels, [], names=False) == []
 
 
 @pytest.mark.parametrize(("candle", "told"), [("usin_f16", "usin_f16"), (None, "the port's own uexp_f16")])

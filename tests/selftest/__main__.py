@@ -89,6 +89,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", help="a source, such as ours/sort; may be given several times")
     parser.add_argument("--json", type=Path, help="write what became of each mutant")
     parser.add_argument("--resume", type=Path, help="such a file: what was killed there is not tried again")
+    parser.add_argument("--salt", default="", help="other data: what lives with one and not with another is luck")
     parser.add_argument("--variants", action="store_true", help="right kernels in place of wrong ones")
     parser.add_argument("--salts", type=int, default=10, help="of --variants: the data of so many salts")
     parser.add_argument(
@@ -115,7 +116,7 @@ def main() -> int:
         _others(arguments, every)
         return 0
     mutants = [*of_bug_classes(every), *sampled(every, arguments.count, arguments.seed)]
-    run = Run(mutants, arguments.jobs, every, arguments.json)
+    run = Run(mutants, arguments.jobs, every, arguments.json, arguments.salt)
     if arguments.resume:
         run.resume(arguments.resume)
     run.run()

@@ -19,9 +19,9 @@ import reference
 from conformance.cases.launch import Buffer, Launch
 from conformance.dtypes import DType, dtype
 from conformance.spec.kernel import Kernel
-from conformance.verdict.compare import is_nan, is_poison, ordinals, wrong_elements
+from conformance.verdict.compare import is_nan, is_poison, ordinals, right_range, wrong_elements
 from conformance.verdict.trials import with_equivalents
-from reference.expected import Expected
+from reference.expected import Expected, Truth
 
 Array = NDArray[Any]
 Wanted = dict[str, Expected]
@@ -110,8 +110,14 @@ def _at(one: Expected, at: NDArray[np.int64]) -> Expected:
         None if part is None else part[at] for part in (one.low, one.high, one.free, one.written)
     )
     exact = one.exact
-    ends = None if exact is None else lambda: (exact()[0][at], exact()[1][at])
-    return Expected(one.value[at], low, high, free, written, ends)
+    if exact is None:
+        return Expected(one.value[at], low, high, free, written)
+    true = exact
+    return Expected(one.value[at], low, high, free, written, lambda: _truth_at(true(), at))
+
+
+def _truth_at(truth: Truth, at: NDArray[np.int64]) -> Truth:
+    return Truth(truth.least[at], truth.most[at], truth.value[at])
 
 
 def _has_equivalents(kernel: Kernel) -> bool:
@@ -160,13 +166,8 @@ def _of_integers(got: Array, flipped: Array) -> dict[str, Array]:
 def _of_floats(part: Expected, got: Array, kind: DType, ulp: int) -> dict[str, Array]:
     """Numbers next to the bounds on either side, a NaN, a number for a NaN, and zeros of the other sign."""
     assert kind.format is not None
-    value, nan = ordinals(part.value, kind), is_nan(part.value, kind)
-    low = value if part.low is None else np.minimum(value, ordinals(part.low, kind))
-    high = value if part.high is None else np.maximum(value, ordinals(part.high, kind))
-    if part.exact is not None:
-        least, most = part.exact()
-        low = np.where(is_nan(least, kind), low, np.minimum(low, ordinals(least, kind)))
-        high = np.where(is_nan(most, kind), high, np.maximum(high, ordinals(most, kind)))
+    nan = is_nan(part.value, kind)
+    low, high = right_range(part, kind)
     zero = np.asarray(part.value.astype(np.float64) == 0)
 
     def of(ordinal: NDArray[np.int64]) -> Array:

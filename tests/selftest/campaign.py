@@ -41,6 +41,7 @@ class Job:
     mutants: dict[int, Mutant]
     cap: int
     kernels: tuple[Kernel, ...]
+    salt: str = ""
 
     @property
     def cost(self) -> int:
@@ -52,7 +53,7 @@ class Job:
         started = time.monotonic()
         try:
             caps = {n: self.cap if known_of(m) is None else min(DECIDED, self.cap) for n, m in self.mutants.items()}
-            result = run_trial(source.root, source.stem, self.mutants, self.kernels, self.wave, caps)
+            result = run_trial(source.root, source.stem, self.mutants, self.kernels, self.wave, caps, self.salt)
         except Exception as error:
             result = Result(broken=[f"{source.name}: {type(error).__name__}: {error}"])
         result.running = time.monotonic() - started
@@ -84,8 +85,14 @@ class Run:
     """All trials of a catalogue."""
 
     def __init__(
-        self, mutants: Sequence[tuple[Source, Mutant]], workers: int, every: Sequence[Source], file: Path | None = None
+        self,
+        mutants: Sequence[tuple[Source, Mutant]],
+        workers: int,
+        every: Sequence[Source],
+        file: Path | None = None,
+        salt: str = "",
     ) -> None:
+        self.salt = salt
         self.homes = {number: source for number, (source, _) in enumerate(mutants, 1)}
         self.mutants = {number: mutant for number, (_, mutant) in enumerate(mutants, 1)}
         self.every, self.workers, self.file = every, workers, file
@@ -147,7 +154,7 @@ class Run:
         return [n for n in self.mutants if self.state.get(n, {}).get("is", "not reached") in kinds]
 
     def _round(self, every: Iterable[Job], what: str) -> None:
-        every = sorted(every, key=lambda job: -job.cost)
+        every = sorted((replace(job, salt=self.salt) for job in every), key=lambda job: -job.cost)
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(self.workers, context) as pool:
             waiting = {pool.submit(job.run): job for job in every}

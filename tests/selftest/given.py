@@ -17,7 +17,7 @@ from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
-from conformance.verdict.compare import is_nan, is_poison, ordinals
+from conformance.verdict.compare import is_nan, is_poison, right_range
 from conformance.verdict.judge import Judging
 from conformance.verdict.trials import TrialCase, generated, generated_parts
 from tests.selftest.altered import floats
@@ -176,11 +176,7 @@ def _places(
         return
     at = int(chance.choice(numbers))
     yield "NaN for a number", at + one.start, np.array(np.nan, np.float32).astype(content.dtype)
-    every = ordinals(value, kind)
-    high = every if expected.high is None else np.maximum(every, ordinals(expected.high, kind))
-    if expected.exact is not None:
-        high = np.maximum(high, np.where(is_nan(expected.exact()[1], kind), high, ordinals(expected.exact()[1], kind)))
-    beyond = high + kernel.tolerance.ulp + 1
+    beyond = right_range(expected, kind)[1] + kernel.tolerance.ulp + 1
     if 0 <= beyond[at] < kind.format.smallest_nan:
         yield "one step beyond the bound", at + one.start, floats(beyond[at : at + 1], value[at : at + 1], kind)[0]
     if expected.low is not None or expected.high is not None or expected.exact is not None:

@@ -38,9 +38,11 @@ def run_trial(
     kernels: Sequence[Kernel],
     wave: int,
     caps: Mapping[int, int],
+    salt: str = "",
     say: Callable[[str], None] = lambda _: None,
 ) -> Result:
-    """Compile ``mutants`` into the source of ``module`` in the tree ``source``, and judge each by ``kernels``.
+    """Compile ``mutants`` into the source of ``module`` in the tree ``source``, and judge each by ``kernels``, with the
+    data of ``salt``.
 
     One that as many cases as ``caps`` has for it have come to without failing is given up, for another trial.
     """
@@ -51,7 +53,7 @@ def run_trial(
         try:
             if _compile(port, source, Path(folder), module, mutants, launchers, result, say):
                 viable = {number: cap for number, cap in caps.items() if number not in result.not_viable}
-                _judge(port, viable, kernels, result, say)
+                _judge(port, viable, kernels, salt, result, say)
         finally:
             port.close()
     return result
@@ -87,6 +89,7 @@ def _judge(
     port: Port,
     caps: Mapping[int, int],
     kernels: Sequence[Kernel],
+    salt: str,
     result: Result,
     say: Callable[[str], None],
 ) -> None:
@@ -98,7 +101,7 @@ def _judge(
             if not alive:
                 break
             started = time.monotonic()
-            cases = generated(kernel, generated_parts(kernel)[robustness], "")
+            cases = generated(kernel, generated_parts(kernel)[robustness], salt)
             for case in with_wave(cases, port.wave) if kernel.is_launcher else cases:
                 _judge_case(port, kernel, case, alive, tried, robustness, result)
             say(f"{kernel.name}: {len(alive)} alive, {time.monotonic() - started:.1f} s")

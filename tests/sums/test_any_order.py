@@ -23,6 +23,7 @@ HEADERS = Path(__file__).parents[2] / "kernels" / "include"
 FILES = tuple(file.stem for file in FOLDER.glob("*.hip"))
 SALTS = int(os.environ.get("CANDLE_PARITY_SALTS", "1"))
 
+GELUS = "ugelu_f16 ugelu_bf16 ugelu_f32 ugelu_f64"
 HALVES = "usilu_*f16 usigmoid_*f16 ugelu_*f16 uelu_*f16"
 
 
@@ -77,6 +78,10 @@ MORE_ACCURATE = (
     Rewrite("sigmoid without powers above 1", "activations", "COMPUTE=f32 FORM=stable", 32, "usigmoid*"),
     Rewrite("activations of 16 bits as products", "activations", "COMPUTE=f32 FORM=product", only=HALVES),
     Rewrite("a softmax in float64, rounded once", "softmax", "ORDER=tree KEPT=f64", 32),
+    Rewrite("gelu as a quotient below -4", "activations", "COMPUTE=f32 FORM=by_tail", only=GELUS),
+    Rewrite("gelu as a quotient", "activations", "COMPUTE=f32 FORM=by_sigmoid", 32, GELUS),
+    Rewrite("the cube inside gelu as a product", "activations", "COMPUTE=f32 FORM=product", only="ugelu_f32 ugelu_f64"),
+    Rewrite("elu by expm1", "activations", "COMPUTE=f32 FORM=by_expm1", only="uelu_*"),
 )
 
 WRONG = (
@@ -110,6 +115,11 @@ WRONG = (
     Rewrite("exp(x) as 1 + x for small x", "activations", "MISTAKE=linear", only="usilu* usigmoid_f32 usigmoid_f64"),
     Rewrite("sigmoid as 1 - sigmoid(-x)", "activations", "MISTAKE=naive", only="usigmoid_f32 usigmoid_f64"),
     Rewrite("a sum in the type of the buffer, in float64", "softmax", "KEPT=f64 WRONG=in_storage", only="softmax_*f16"),
+    Rewrite("silu as a product with sigmoid", "activations", "COMPUTE=f32 FORM=product", only="usilu_f32 usilu_f64"),
+    Rewrite("gelu with a constant of ten digits", "activations", "MISTAKE=short_constant", only="ugelu_f64"),
+    Rewrite("the same as a quotient", "activations", "FORM=by_sigmoid MISTAKE=short_constant", only="ugelu_f64"),
+    Rewrite("gelu that ends at -4", "activations", "COMPUTE=f32 MISTAKE=no_tail", only="ugelu_f32 ugelu_f64"),
+    Rewrite("elu by expm1, linear next to 0", "activations", "FORM=by_expm1 MISTAKE=linear", only="uelu_f32 uelu_f64"),
     Rewrite("the last weights left out", "quantized", "WRONG=lost_tail"),
     Rewrite("one of four accumulators left out", "quantized", "ORDER=lanes WRONG=lost_partial"),
     Rewrite("a result that is 0.3 % too large", "quantized", "WRONG=scaled", only="*mul_mat*"),

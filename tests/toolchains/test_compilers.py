@@ -13,6 +13,7 @@ from conformance.files import cache_folder
 from conformance.notices import take_warnings
 from conformance.port.amd_cache import compile_cached
 from conformance.port.code_objects import parse, read_code_objects
+from conformance.processes import InfrastructureError
 from conformance.toolchains import amd as toolchains
 from conformance.toolchains.amd import KINDS, CompileFailure, Toolchain, find_toolchain
 from conformance.toolchains.device_libraries import find_device_libraries, llvm_version
@@ -152,6 +153,36 @@ def test_an_undefined_symbol_is_refused_with_the_kernel_that_uses_it(kind: toolc
     source.write_text(UNDEFINED)
     with pytest.raises(CompileFailure, match=r"^undefined\.hip: nowhere is used by user and defined nowhere"):
         toolchain.compile(source, GFX942, tmp_path / "k.hsaco")
+
+
+def test_zig_finds_the_headers_of_its_own_clang(tmp_path: Path) -> None:
+    source = tmp_path / "sizes.hip"
+    source.write_text(
+        "#include <stddef.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <hip/hip_runtime.h>\n"
+        'extern "C" __global__ void sizes(size_t *out) { out[0] = sizeof(uint64_t); }\n'
+    )
+    assert parse(compile_cached(of_kind("zig"), source, GFX942).code, "sizes").kernels.keys() == {"sizes"}
+
+
+def test_what_zig_lacks_for_an_installed_hip_is_no_error_of_the_source(tmp_path: Path) -> None:
+    header, source = tmp_path / "include/hip/hip_fp16.h", tmp_path / "halves.hip"
+    header.parent.mkdir(parents=True)
+    header.write_text("__device__ _Float16 hadd(_Float16 a) { return __clang_half(a); }\n")
+    source.write_text("#include <hip/hip_fp16.h>\n")
+    options = ["-isystem", str(tmp_path / "include")]
+    with pytest.raises(InfrastructureError) as caught:
+        of_kind("zig").compile(source, GFX942, tmp_path / "k.hsaco", options)
+    said = str(caught.value)
+    assert said.startswith(f"halves.hip includes {header}, which zig's clang version")
+    assert "install ROCm" in said
+    assert "CANDLE_PARITY_AMD_COMPILER" in said
+
+
+def test_an_error_of_the_source_stays_one_with_zig(tmp_path: Path) -> None:
+    source = tmp_path / "wrong.hip"
+    source.write_text("#include <hip/hip_runtime.h>\n#include <stddef.h>\nextern int;;\nsize_t size = nothing;\n")
+    with pytest.raises(CompileFailure, match="nothing"):
+        of_kind("zig").compile(source, GFX942, tmp_path / "k.hsaco")
 
 
 @pytest.mark.slow("starts each compiler that is installed")

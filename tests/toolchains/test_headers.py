@@ -10,7 +10,7 @@ import yaml
 from conformance.runtimes.hip.errors import first_error
 from conformance.toolchains import headers
 from conformance.toolchains.headers import headers_of, hip_version, lacks_function, with_releases
-from conformance.toolchains.library_faults import library_fault
+from conformance.toolchains.library_faults import header_fault, library_fault
 
 OVERLOAD = """k.hip:8:3: error: no matching function for call to 'atomicMax'
     8 |   atomicMax(p, v);
@@ -90,3 +90,27 @@ def test_a_known_fault_of_the_device_libraries_is_no_kernels_doing() -> None:
 )
 def test_what_else_is_wrong_is(kernel: str, compiler: str | None, wrong: list[str]) -> None:
     assert library_fault(kernel, compiler, wrong) is None
+
+
+OLD = "Debian clang version 19.1.7; headers of HIP 5.2"
+ROUNDED = {"1 ulp away from zero", "subnormal for zero"}
+
+
+def test_a_known_fault_of_hips_headers_is_no_kernels_doing() -> None:
+    said = header_fault(OLD, {"narrow", "__double2float_rz"}, ROUNDED)
+    assert said is not None
+    assert "__double2float_rz of the headers of HIP 5.2 gives the nearest float" in said
+
+
+@pytest.mark.parametrize(
+    ("compiler", "calls", "elements"),
+    [
+        (OLD, {"narrow", "__double2float_rn"}, ROUNDED),
+        (OLD, {"__double2float_rz"}, {*ROUNDED, "NaN for number"}),
+        (OLD, {"__double2float_rz"}, set()),
+        (OLD.replace("5.2", "6.4"), {"__double2float_rz"}, ROUNDED),
+        (None, {"__double2float_rz"}, ROUNDED),
+    ],
+)
+def test_what_else_is_wrong_with_a_call_is_the_ports(compiler: str | None, calls: set[str], elements: set[str]) -> None:
+    assert header_fault(compiler, calls, elements) is None

@@ -56,8 +56,10 @@ def asked(kernel: Kernel, cases: Sequence[Case], salt: str = "") -> tuple[list[d
 
 def content(expected: Expected) -> list[Any]:
     arrays = [getattr(expected, name) for name in ARRAYS]
-    ends = () if expected.exact is None else expected.exact()
-    return [None if array is None else (array.dtype, array.tobytes()) for array in (*arrays, *ends)]
+    if expected.exact is not None:
+        truth = expected.exact()
+        arrays += [truth.least, truth.most, truth.value.astype(np.float64)]  # of longdouble some bytes hold nothing
+    return [None if array is None else (array.dtype, array.tobytes()) for array in arrays]
 
 
 @pytest.mark.parametrize("name", ["usilu_bf16", "sum_f32", "cast_f32_f8_e4m3", "rmsnorm_f16", "asort_asc_u8"])

@@ -9,7 +9,7 @@ import pytest
 from conformance.cases.launch import POISON_BYTE
 from conformance.dtypes import dtype
 from conformance.verdict.compare import Margins, distance, judge, ordinals
-from reference.expected import Expected
+from reference.expected import Expected, Truth
 
 F32 = dtype("f32")
 
@@ -138,3 +138,48 @@ def test_the_bound_is_that_of_the_element_nearest_to_it():
     assert judge("out", got, Expected(value, low, high), np.zeros(3, np.float32), F32, 1, margins) is None
     assert (margins.largest, margins.largest_bound) == (9.0, 100.0)
     assert (margins.nearest, margins.nearest_bound) == (3.0, 4.0)
+
+
+TINY = np.longdouble("-1.36900054e-20")
+"""gelu(-7.90116), where Candle's 1 + tanh(u) is 0."""
+
+
+def nearness(got: float, value: float, true: np.longdouble, name: str = "f32") -> bool:
+    """Whether ``got`` is right where Candle's own answer is ``value`` and the true one ``true``."""
+    row = dtype(name)
+    once = np.array([true], row.numpy)
+    exact = Truth(once, once, np.array([true], np.longdouble))
+    before = np.full(row.size, POISON_BYTE, np.uint8).view(row.numpy)
+    expected = Expected(np.array([value], row.numpy), exact=lambda: exact)
+    return judge("out", np.array([got], row.numpy), expected, before, row, 0) is None
+
+
+@pytest.mark.parametrize("got", [-1.3689812e-20, -1.3689800e-20, -1.4e-20, -2.7e-20, -1e-30])
+def test_what_is_as_near_to_the_true_value_as_candles_answer_is_right_on_either_side(got: float):
+    assert nearness(got, -0.0, TINY)
+
+
+@pytest.mark.parametrize("got", [-2.8e-20, 1e-30, 0.0, np.inf, np.nan])
+def test_what_is_farther_from_it_or_a_zero_of_its_other_sign_is_wrong(got: float):
+    assert not nearness(got, -0.0, TINY)
+
+
+def test_what_is_nearer_than_infinity_is_not_right_for_that():
+    """A formula that overflows on the way says nothing of how near a result has to be."""
+    assert not nearness(1.0, np.inf, np.longdouble(2.0))
+    assert nearness(2.0, np.inf, np.longdouble(2.0))
+
+
+def test_both_neighbours_of_a_number_are_right_where_candle_gives_one_of_them():
+    true = np.longdouble(1.0)
+    above, below = float(np.nextafter(1.0, 2.0)), float(np.nextafter(1.0, 0.0))
+    assert nearness(below, above, true, "f64")
+    assert not nearness(above, below, true, "f64"), "the step above 1 is twice the one below"
+
+
+def test_it_is_remarked():
+    exact = Truth(np.array([TINY], np.float32), np.array([TINY], np.float32), np.array([TINY]))
+    margins = Margins()
+    expected = Expected(np.array([-0.0], np.float32), exact=lambda: exact)
+    assert judge("out", np.array([-2e-20], np.float32), expected, np.ones(1, np.float32), F32, 0, margins) is None
+    assert margins.nearer_than_candle

@@ -1,7 +1,7 @@
 """Products that lose the sign of zero in AMD machine code.
 
 LLVM, up to 22 at least, makes ``v_fma_mixlo_f16 d, a, b, 0`` of a float product that is rounded to f16: one
-instruction for two, but -0 + +0 is +0 (llvm-project pull request 214544).
+instruction for two, but -0 + +0 is +0 (``LLVM_ISSUE``).
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from elftools.elf.elffile import ELFFile
 from conformance.port.code_objects import DAMAGE, CodeObject, functions
 from conformance.port.instructions import generation, instructions
 from conformance.port.line_tables import LineTable, read_line_table
+
+LLVM_ISSUE = "llvm-project pull request 214544"
 
 _PREFIX = {9: 0xD3800000, 10: 0xCC000000, 11: 0xCC000000, 12: 0xCC000000}
 """VOP3P with opcode 0."""
@@ -45,7 +47,8 @@ class LostSign:
         times = "" if self.count == 1 else f" ({self.count} times)"
         return (
             f"rounds a product to f16 by {self.mnemonic} with the addend +0{times}, which loses the sign of zero: "
-            '-0 + +0 is +0; hide the product from LLVM before it is rounded: asm("" : "+v"(x))'
+            f"-0 + +0 is +0; that instruction is the compiler's choice ({LLVM_ISSUE}) and no error of the port; "
+            'where the sign matters, asm("" : "+v"(x)) hides the product x from the compiler'
         )
 
 

@@ -1,7 +1,8 @@
 // Activations and rotary embedding in other forms than Candle's, computed in COMPUTE and rounded once (-D COMPUTE=f64,
 // or f32 for what is not wider). -D FORM=stable: no power above 1; product: x * sigmoid(x), and the cube inside gelu as
-// x * (1 + c x^2), unfused. Mistakes: -D MISTAKE=truncated, other_gelu, linear (a power of a small number as 1 + x),
-// naive.
+// x * (1 + c x^2), unfused; by_sigmoid: gelu as x / (1 + exp(-2u)), by_tail: where x is below -4 alone; by_expm1: elu.
+// Mistakes: -D MISTAKE=truncated, other_gelu, linear (a power of a small number as 1 + x), naive, short_constant (ten
+// digits), no_tail (gelu is 0 below -4).
 #include "arithmetic.h"
 #include "elementwise.h"
 
@@ -9,8 +10,8 @@ using namespace candle;
 
 namespace {
 
-enum Form { plain, stable, product };
-enum Mistake { none, truncated, other_gelu, linear, naive };
+enum Form { plain, stable, product, by_sigmoid, by_tail, by_expm1 };
+enum Mistake { none, truncated, other_gelu, linear, naive, short_constant, no_tail };
 
 #ifndef FORM
 #define FORM plain
@@ -45,9 +46,16 @@ __device__ inline f64 c_erf(f64 x) { return erf(x); }
 __device__ inline f32 c_erfc(f32 x) { return erfcf(x); }
 __device__ inline f64 c_erfc(f64 x) { return erfc(x); }
 
+__device__ inline f32 c_expm1(f32 x) { return expm1f(x); }
+__device__ inline f64 c_expm1(f64 x) { return expm1(x); }
+
+template <class W>
+__device__ inline bool is_taken_as_linear(W x) {
+  return mistake == linear && x < W(0.0625) && x > W(-0.0625);
+}
 template <class W>
 __device__ inline W power(W x) {
-  return mistake == linear && x < W(0.0625) && x > W(-0.0625) ? W(1) + x : c_exp(x);
+  return is_taken_as_linear(x) ? W(1) + x : c_exp(x);
 }
 
 template <class T>
@@ -78,11 +86,18 @@ struct Of {
 #pragma clang fp contract(off)
     if (mistake == other_gelu) return W(0.5) * x * (W(1) + c_erf(x * W(0.7071067811865476)));
     const W inner = form == product ? x * (W(1) + W(0.044715) * x * x) : x + W(0.044715) * (x * x * x);
-    const W tail = W(1) + c_tanh(W(0.7978845608028654) * inner);
+    const W u = W(mistake == short_constant ? 0.7978845608 : 0.7978845608028654) * inner;
+    if (mistake == no_tail && x < W(-4)) return W(-0.0);
+    if (form == by_sigmoid || (form == by_tail && x < W(-4))) return x / (W(1) + c_exp(W(-2) * u));
+    const W tail = W(1) + c_tanh(u);
     return form == stable ? x * W(0.5) * tail : W(0.5) * x * tail;
   }
 
-  static __device__ W elu(W x, W alpha) { return x > W(0) ? x : alpha * (power(x) - W(1)); }
+  static __device__ W elu(W x, W alpha) {
+    if (x > W(0)) return x;
+    if (form == by_expm1) return alpha * (is_taken_as_linear(x) ? x : c_expm1(x));
+    return alpha * (power(x) - W(1));
+  }
 };
 
 #define ACTIVATION(name)                                                                 \
