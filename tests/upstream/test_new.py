@@ -116,7 +116,7 @@ def test_without_write_the_specs_stay(specs: Path, capsys: pytest.CaptureFixture
     out = capsys.readouterr().out
     assert "i32: 1}" in out
     assert "# upstream line: not given; 1 stands in" in out
-    for part in ("kernels/fill.hip", "reference/fill.py", "launch family fill", "specs/fill.yaml:18"):
+    for part in ("kernels/fill.hip", "reference/fill.py", "launch family fill", "specs/fill.yaml:19"):
         assert part in out
 
 
