@@ -12,6 +12,7 @@ from conformance.cli.commands import command_names
 from tests.commands import answer, refused
 
 
+@pytest.mark.slow("imports every command")
 @pytest.mark.parametrize("name", command_names())
 def test_help_of_a_command_is_that_of_its_option(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = answer(capsys, "help", name)

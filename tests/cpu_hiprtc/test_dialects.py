@@ -210,6 +210,7 @@ def test_a_product_of_halves_is_fused_with_the_sum(results: dict[str, Array], na
     assert np.any(wanted != rounded_twice)
 
 
+@pytest.mark.slow("compiles each conversion, as HIP and as CUDA")
 @pytest.mark.parametrize(
     ("suffix", "expected"),
     [

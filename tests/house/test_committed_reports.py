@@ -76,6 +76,7 @@ def test_a_page_names_the_commits_of_its_records(page: str) -> None:
     assert [commit for commit in named if commit is None or commit not in text] == []
 
 
+@pytest.mark.slow("reads the record of every port")
 def test_the_board_has_a_column_for_every_port_of_the_list() -> None:
     listed = tomllib.loads((REPORTS / "ports.toml").read_text(encoding="utf-8"))["port"]
     assert {row["name"] for row in listed} == {column.port for column in committed().columns} - {OURS}

@@ -56,6 +56,7 @@ def test_the_pages_have_commands() -> None:
     assert {one.program for one in COMMANDS} == {"candle-parity", "pytest", "make"}
 
 
+@pytest.mark.slow("parses every documented command line")
 @pytest.mark.parametrize("command", [*OURS, *in_output()], ids=str)
 def test_the_command_line_is_one(command: Written) -> None:
     arguments = parse(command.words)

@@ -178,6 +178,7 @@ def test_commands_that_edit_specs_need_a_copy(installation: Installation, tmp_pa
     assert installation.says(tmp_path, "candle-parity", *words[:-1]).returncode == 0
 
 
+@pytest.mark.slow("starts installed commands")
 def test_the_module_and_the_version(installation: Installation, tmp_path: Path) -> None:
     told = installation.says(tmp_path, "candle-parity", "--version")
     assert told.returncode == 0
@@ -188,6 +189,7 @@ def test_the_module_and_the_version(installation: Installation, tmp_path: Path) 
     assert installation.says(tmp_path, "python", "-m", "conformance", "--version").stdout == told.stdout
 
 
+@pytest.mark.slow("starts installed commands")
 @pytest.mark.skipif(importlib.util.find_spec("argcomplete") is None, reason="argcomplete is not installed")
 @pytest.mark.parametrize(("line", "expected"), [("re", {"record", "replay", "report"}), ("run uexp_f3", {"uexp_f32"})])
 def test_completion(installation: Installation, tmp_path: Path, line: str, expected: set[str]) -> None:

@@ -72,6 +72,7 @@ def test_mmq_uses_the_stride_of_rows_and_not_that_of_columns() -> None:
     assert got["dst"].tobytes() == call.values()["dst"].tobytes()
 
 
+@pytest.mark.slow("the reference of a whole product of matrices")
 def test_mmq_multiplies_an_infinite_scale_of_q6_k_once_for_128_weights() -> None:
     """As Candle's does on an H100; with the scale in each term or for 32 weights there are more NaN, as good."""
     call = of("mmq", "launch_mmq_gguf_q6_k")[1]

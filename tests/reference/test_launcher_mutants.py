@@ -243,6 +243,7 @@ def test_wrongly_quantized_tiles_are_refused() -> None:
             assert call.wrong({"vy": last_bits}) > 0.8 * np.count_nonzero(right.reshape(-1, 144)[:, 16::32].any(axis=1))
 
 
+@pytest.mark.slow("the reference of whole products of matrices")
 @np.errstate(over="ignore")
 def test_sums_of_activations_may_be_added_in_any_order() -> None:
     """In order, in place of a butterfly: few halves differ, and are as good."""
