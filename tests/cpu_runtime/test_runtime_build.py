@@ -221,6 +221,7 @@ def test_a_compiler_that_does_not_end_is_stopped(
         building.build()
 
 
+@pytest.mark.slow("waits for processes to end")
 def test_the_compiler_ends_with_the_process_that_started_it(compiler: Path, tmp_path: Path) -> None:
     noted = tmp_path / "spends"
     words = [sys.executable, "-c", "from conformance.runtimes.cpu.build import build; build()"]

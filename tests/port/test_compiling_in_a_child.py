@@ -162,10 +162,12 @@ def test_the_limit_of_time_counts_the_cpu_time_of_all(
         child(statements, Limits(1.0))
 
 
+@pytest.mark.slow("waits for a limit of seconds")
 def test_a_compiler_that_waits_for_a_core_is_not_stopped(child: Callable[..., bytes]) -> None:
     assert child("time.sleep(3); answer(code=b'ok')", Limits(1.0)) == b"ok"
 
 
+@pytest.mark.slow("waits for a limit of seconds")
 def test_one_that_waits_for_ever_is(child: Callable[..., bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, "WALL", 2)
     with pytest.raises(
@@ -174,6 +176,7 @@ def test_one_that_waits_for_ever_is(child: Callable[..., bytes], monkeypatch: py
         child("time.sleep(600)", Limits(1.0))
 
 
+@pytest.mark.slow("waits for a limit of seconds")
 def test_what_the_child_started_ends_at_the_limit(
     child: Callable[..., bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +256,7 @@ COMPUTED = '#define HEADER "fifo.h"\n#include HEADER\n'
 """An include that only the preprocessor can follow; one that we can read is refused at once."""
 
 
+@pytest.mark.slow("waits for a limit of seconds")
 def test_an_include_of_a_fifo_is_stopped(tree: Path, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, "WALL", 1)
     os.mkfifo(tree / "fifo.h")
@@ -260,6 +264,7 @@ def test_an_include_of_a_fifo_is_stopped(tree: Path, supervisor: Supervisor, mon
         compile_real(tree, COMPUTED, supervisor, Limits(3.0))
 
 
+@pytest.mark.slow("waits for a limit of seconds")
 def test_macros_that_double_for_ever_are_stopped(tree: Path, supervisor: Supervisor) -> None:
     doubled = "".join(f"#define M{at + 1} M{at} M{at}\n" for at in range(30))
     with pytest.raises(Stopped, match=r"was stopped after [34]\S* s of CPU time"):

@@ -119,6 +119,7 @@ def test_it_has_the_scratch_folder_and_leaves_nothing_there(
     assert list(supervisor.scratch.iterdir()) == []
 
 
+@pytest.mark.slow("waits for a limit of seconds")
 def test_it_ends_at_the_limit_with_all_that_it_started(
     made_up: Callable[[str], Toolchain], compile_text: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,9 @@ FAULTS = {
 GOOD = "fill_u32"
 
 
+pytestmark = pytest.mark.slow("waits for kernels that never end")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("faulty")

@@ -45,6 +45,7 @@ def test_a_device_that_does_not_open_is_named(tmp_path: Path, monkeypatch: pytes
         run(setup_for(tmp_path), JudgeGenerated(Tree.at(tmp_path)), [load_specs().kernels[name] for name in NAMES])
 
 
+@pytest.mark.slow("waits for a limit of seconds")
 def test_a_device_that_hangs_is_waited_for_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
@@ -76,6 +77,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
         host.close()
 
 
+@pytest.mark.slow("waits for a limit of seconds")
 def test_a_host_that_does_not_answer_is_killed_with_its_executors(host: Host, impatient: None) -> None:
     # As when a child waits for a driver so that not even SIGKILL ends it.
     state = host.start([0])
