@@ -41,6 +41,7 @@ def numbers(launch: Launch) -> dict[str, int]:
     return {arg.name: int(arg.value) for arg in launch.args if isinstance(arg, Scalar)}
 
 
+@pytest.mark.slow("makes the cases of every kernel")
 @pytest.mark.parametrize(
     "name",
     [

@@ -383,6 +383,7 @@ def test_gitlab_takes_no_record_that_the_repository_brings(hostile: Path, forged
     unharmed(hostile, forged, out)
 
 
+@pytest.mark.slow("a CI's jobs, each a chain of commands")
 def test_gitlab_joins_no_record_that_the_repository_brings(hostile: Path, forged: str) -> None:
     code, out = gitlab_job(hostile, "parity-join")
     assert code != 0

@@ -172,6 +172,7 @@ def test_the_file_of_the_port_has_the_gate(judge, port, tmp_path: Path) -> None:
     assert judge(*every, "--no-strict").code == 0
 
 
+@pytest.mark.slow("runs the command several times")
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -72,6 +72,7 @@ def test_a_header_of_the_compilers_may_be_forced(cli, port) -> None:
     assert cli("check", "--kernels", folder, "--include", "hip/hip_fp16.h", "uneg_f16").code == 0
 
 
+@pytest.mark.slow("runs the command several times")
 @pytest.mark.parametrize("command", ["run", "check", "build", "bench", "record"])
 def test_a_bad_file_is_one_sentence_with_file_and_key(cli, port, tmp_path: Path, command: str) -> None:
     file = tmp_path / "port.toml"

@@ -108,6 +108,7 @@ def test_who_compiles_launchers_is_told_for_each_runtime(monkeypatch: pytest.Mon
     assert sorted(asked) == ["gfx942", "gfx942", "sm_90"]
 
 
+@pytest.mark.slow("runs the command several times")
 @pytest.mark.parametrize(("runtime", "state"), [("cuda", "todo"), ("cpu", "none")])
 def test_without_nvcc_it_says_what_to_install_for_launchers(
     runtime: str, state: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_gpu: None

@@ -76,6 +76,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.slow("runs the command several times")
 @pytest.mark.parametrize(("words", "said"), [*READS, *PLACES])
 def test_an_output_that_would_cost_a_file_is_refused(cli, here: Path, words: str, said: str) -> None:
     before = contents(here)

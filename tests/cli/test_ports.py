@@ -99,6 +99,7 @@ def test_a_list_that_cannot_be_judged_is_a_sentence(
     assert (refused.code, said in refused.err) == (2, True), refused.err
 
 
+@pytest.mark.slow("runs the command several times")
 @pytest.mark.parametrize(
     "word",
     [

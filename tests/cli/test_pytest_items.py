@@ -189,6 +189,7 @@ def test_a_tree_that_defines_none_of_the_kernels_judges_nothing(tmp_path):
         assert "nothing was judged" in out
 
 
+@pytest.mark.slow("runs the command several times")
 def test_a_bad_path_is_one_sentence_of_bad_usage():
     code, out = pytest_says("specs/fill.yaml", "-k", "fill_f32", "--parity-kernels", "/nowhere")
     assert code == pytest.ExitCode.USAGE_ERROR

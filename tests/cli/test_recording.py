@@ -160,6 +160,7 @@ def test_only_a_new_or_empty_folder_is_written_to(cli, tmp_path, made, words):
     assert (files(out) if out.is_dir() else None) == before
 
 
+@pytest.mark.slow("runs the command several times")
 def test_an_empty_folder_will_do(cli, tmp_path):
     (tmp_path / "new").mkdir()
     assert cli("record", tmp_path / "new", CASES[0]).code == 0

@@ -49,6 +49,7 @@ def test_a_kernel_that_needs_its_input_is_at_parity(cli, port, without_input, fa
     assert "/candle-core/src/cuda_backend/mod.rs#L422)" in report
 
 
+@pytest.mark.slow("runs the command several times")
 def test_a_case_that_is_asked_for_counts(cli, port):
     folder = port(GUARDED.replace("WITHOUT_INPUT", ""))
     case = "uneg_f32(shape=[256],values=unit,inp=null)"

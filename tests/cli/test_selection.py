@@ -35,6 +35,7 @@ def test_a_pattern_over_cases_leaves_out_what_has_no_part_in_the_verdict(cli):
     assert cases_of(cli, "uexp_f32(inp=null;*)")
 
 
+@pytest.mark.slow("runs the command several times")
 def test_a_pattern_over_cases_is_run(cli):
     said = cli("run", "fill_u8(shape=[33];*)", "-q")
     assert (said.code, said.kernel("fill_u8")["cases"]) == (0, len(cases_of(cli, "fill_u8(shape=[33];*)")))
@@ -87,6 +88,7 @@ def test_the_table_has_what_was_selected(cli):
     assert not re.search("\x1b", said.out)
 
 
+@pytest.mark.slow("runs the command several times")
 def test_quiet_is_the_verdict_and_errors(cli):
     said = cli("run", "fill_u8", "-q", "--fail-under", "50")
     verdict, gate = said.out.splitlines()

@@ -25,6 +25,7 @@ def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow("runs the command several times")
 @pytest.mark.parametrize("option", ["--json", "--md", "--html", "--summary", "--junit"])
 def test_a_run_that_ends_early_leaves_no_older_file_in_the_place_of_its_own(cli, port: Path, option: str) -> None:
     (port / "old").write_text("748 of 748")

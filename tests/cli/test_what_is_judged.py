@@ -79,6 +79,7 @@ def test_what_looks_like_a_declaration_and_is_none_is_named(cli, elsewhere: Path
     refused(cli("check", "--kernels", "port/fill.hip"), f"{name} is not read")
 
 
+@pytest.mark.slow("runs the command several times")
 def test_next_to_a_declaration_it_is_a_warning(cli, elsewhere: Path) -> None:
     (elsewhere / "candle_parity.toml").write_text("")
     declare(elsewhere)

@@ -354,6 +354,7 @@ ctypes.string_at(0)
 """
 
 
+@pytest.mark.slow("starts processes that fault")
 @pytest.mark.parametrize("enabled", ["before", "after", "never"])
 def test_a_fault_outside_kernels_goes_to_whoever_handled_it_before(machine: Remote, enabled: str) -> None:
     words = [sys.executable, "-c", _FAULT_OUTSIDE, enabled]

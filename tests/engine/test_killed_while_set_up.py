@@ -12,6 +12,7 @@ from conformance.engine.modes import JudgeReference
 from conformance.engine.pool import EngineError, Pool
 
 
+@pytest.mark.slow("starts judges that are killed")
 @pytest.mark.parametrize("deaths", [1, 2])
 def test_a_judge_that_is_killed_while_it_is_set_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, deaths: int

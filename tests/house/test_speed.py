@@ -68,6 +68,7 @@ def test_byte_code_is_kept_as_a_user_has_it(speed, monkeypatch: pytest.MonkeyPat
     assert not tree.own.exists()
 
 
+@pytest.mark.slow("makes a worktree")
 def test_the_worktree_of_a_commit_goes_with_its_figures(speed) -> None:
     trees = speed("trees")
     if trees._git("rev-parse", "HEAD").returncode:

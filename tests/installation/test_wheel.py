@@ -82,6 +82,7 @@ def test_the_recorded_answers_are_a_wheel_of_their_own(traces: Path) -> None:
     assert names == {f"candle_parity_traces/{name}" for name in (*recorded, "README.md")}
 
 
+@pytest.mark.slow("reads every file of a distribution")
 def test_the_sdist_holds_what_git_has(sdist: Path) -> None:
     """So that the tests run from it."""
     if not (ROOT / ".git").exists():
@@ -101,6 +102,7 @@ def test_an_index_takes_them(wheel: Path, sdist: Path, traces: Path) -> None:
     assert (done.returncode, done.stdout.count("PASSED")) == (0, 3), done.stdout
 
 
+@pytest.mark.slow("reads every file of a distribution")
 def test_the_version_is_the_same_everywhere(wheel: Path, sdist: Path) -> None:
     assert wheel.name.startswith((f"candle_parity-{VERSION}-", f"candle_parity-{VERSION}+g"))
     assert sdist.name.startswith((f"candle_parity-{VERSION}.tar", f"candle_parity-{VERSION}+g"))

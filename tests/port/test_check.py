@@ -94,6 +94,7 @@ def test_a_kernel_like_none_is_extra_without_a_guess(specs: Specs, tmp_path: Pat
     assert (found.kind, found.kernel, found.intended) == ("extra", "zzz", None)
 
 
+@pytest.mark.slow("compiles and checks sources")
 @pytest.mark.parametrize(
     ("old", "new", "kind", "said"),
     [

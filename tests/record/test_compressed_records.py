@@ -81,6 +81,7 @@ def test_a_changed_byte_of_a_written_record_is_noticed(tmp_path: Path, suffix: s
             read_record(path)
 
 
+@pytest.mark.slow("decompresses what is large")
 @formats
 def test_a_bomb_is_not_decompressed_to_its_end(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"bomb.json.{suffix}"

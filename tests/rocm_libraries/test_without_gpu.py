@@ -134,6 +134,7 @@ def test_a_kernel_compiles_for_an_amd_target(box: Box, python: str) -> None:
     assert answer(box, python, COMPILED) == {"elf machine": AMDGPU}
 
 
+@pytest.mark.slow("unpacks a layout of AMD's libraries")
 def test_the_box_shows_what_its_layout_says(box: Box) -> None:
     """Headers, link names and linker's cache; and nothing of the machine's own HIP."""
     layout = box.layout
