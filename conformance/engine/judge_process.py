@@ -17,13 +17,13 @@ from typing import get_args
 
 from conformance.cases.case import Case
 from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer
-from conformance.engine.compiler_faults import fault_of_compiler
+from conformance.engine.declared_geometry import with_geometry
 from conformance.engine.executor_client import ExecutorClient, Launching
 from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Library, LostLoading
 from conformance.engine.linked_launchers import Launchers
 from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup, run_member
-from conformance.engine.modes import JudgeReference, PortMode
+from conformance.engine.modes import PortMode
 from conformance.engine.remote_executor import Lost
 from conformance.engine.reuse import KeptVerdicts
 from conformance.engine.vendor_libraries import VendorLibraries
@@ -35,9 +35,8 @@ from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Entry, Kernel
 from conformance.verdict.evidence import fault_kind
-from conformance.verdict.judge import recorded_answer
-from conformance.verdict.loop import Answers, run_cases
-from conformance.verdict.trials import with_geometry, with_wave
+from conformance.verdict.loop import run_cases
+from conformance.verdict.trials import with_wave
 from reference import NoReference
 
 TRIES = 5
@@ -156,6 +155,8 @@ class Judge:
         kind = runtime_kind(self._setup.runtime)
         code = b"" if kernel.is_launcher or kind.code != "amd" else self._library.code_of(self._code)
         late = kind.gentler.get("arrived")
+        from conformance.engine.compiler_faults import fault_of_compiler  # what a kernel that passes does without
+
         return fault_of_compiler(kernel.name, self._library.port_name(kernel), compiler, outcome, code, late)
 
     def _robustness(self, kernel: Kernel, request: RunCases, cases: Sequence[Case]) -> Robustness:
@@ -289,35 +290,7 @@ class Judge:
         )
 
 
-class ReferenceJudge:
-    """Answers ``RunCases`` with what recorded answers make of the reference; there is nothing to compile or launch."""
-
-    ready: Ready | None = None
-
-    def __init__(self, progress: Progress, setup: Setup, mode: JudgeReference) -> None:
-        self._progress = progress
-        self._setup = setup
-        self._mode = mode
-
-    def answer(self, request: RunCases) -> Outcome:
-        """The outcome of the reference of one kernel; raises ``TraceError`` and other ``ValueError`` for bad input."""
-        kernel, mode, begin = request.kernel, self._mode, self._progress.begin
-        begin(kernel.name)
-        cases = mode.cases(kernel, request.parsed(), self._setup.salt)
-        answers = Answers(recorded_answer, ("recorded",))
-        try:
-            return run_cases(kernel, cases, answers, mode.handler(kernel), self._setup.command, begin)
-        except InfrastructureError as failed:
-            return Outcome.infrastructure(kernel.name, str(failed))
-        except NoReference as error:
-            return Outcome(name=kernel.name, status="not_run", message=str(error))
-
-
-def _make(
-    channel: Channel, progress: Progress, setup: Setup, mode: PortMode | JudgeReference, supervisor: Supervisor
-) -> Judge | ReferenceJudge:
-    if isinstance(mode, JudgeReference):
-        return ReferenceJudge(progress, setup, mode)
+def _make(channel: Channel, progress: Progress, setup: Setup, mode: PortMode, supervisor: Supervisor) -> Judge:
     return Judge(channel, progress, setup, mode, supervisor)
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -27,7 +28,7 @@ from pydantic import TypeAdapter
 
 from conformance.cases.case import Case
 from conformance.engine.ipc import Channel, Closed, Progress
-from conformance.engine.modes import MODES, Mode
+from conformance.engine.modes import JudgeGenerated, Mode
 from conformance.outcome import Outcome
 from conformance.port.sources import SourceError
 from conformance.processes import Supervisor, die_with_parent
@@ -199,13 +200,19 @@ class Refused:
 KINDS: dict[str, type[Any]] = {}
 """The messages, by the name of their class."""
 
+_ELSEWHERE = {
+    **dict.fromkeys(("JudgeRecorded", "RecordAnswers", "JudgeReference"), "conformance.engine.recordings"),
+    **dict.fromkeys(("TimeTrees", "Time", "Timed"), "conformance.engine.timing.requests"),
+}
+"""Those of commands that a run does without: which module adds them. A process imports it for the first of them."""
+
 
 def add_kinds(*kinds: type[Any]) -> None:
-    """Let messages of these ``kinds`` travel, in this process: both sides do that by importing the module."""
+    """Let messages of these ``kinds`` travel: the module that has them calls it."""
     KINDS.update({kind.__name__: kind for kind in kinds})
 
 
-add_kinds(*MODES, Setup, Compile, Compiled, RunCases, Outcome, Ready, Refused)
+add_kinds(JudgeGenerated, Setup, Compile, Compiled, RunCases, Outcome, Ready, Refused)
 
 
 @cache
@@ -222,6 +229,8 @@ def to_map(data: Any) -> dict[str, Any]:
 def from_map(content: Mapping[str, Any]) -> Any:
     """What ``to_map`` made a map of; raises ``ValueError`` for anything else."""
     kind = str(content.get("kind"))
+    if kind not in KINDS and kind in _ELSEWHERE:
+        import_module(_ELSEWHERE[kind])
     if kind not in KINDS:
         raise ValueError(f"{content.get('kind')!r} is not a kind of message")
     return _adapter(kind).validate_python(content.get("data"))

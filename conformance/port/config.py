@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.cases.geometry import GeometryRow
 from conformance.files import kernels_path
 from conformance.option import Option, percentage
 from conformance.port.sources import SourceError
@@ -47,17 +48,6 @@ class KnownFailure:
     runtime: str | None = None
     arch: str | None = None
     link: str | None = None
-
-
-@dataclass(frozen=True)
-class GeometryRow:
-    """Grid, block (x, y, z) and dynamic shared memory that the port launches ``kernels`` with, as expressions; ``None``
-    where they are Candle's."""
-
-    kernels: str
-    grid: tuple[str, str, str] | None = None
-    block: tuple[str, str, str] | None = None
-    shared: str | None = None
 
 
 @dataclass(frozen=True)

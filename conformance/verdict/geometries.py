@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cases.case import Case
+from conformance.cases.geometry import GeometryRow, launched_as
 from conformance.cases.launch import Buffer, Launch
-from conformance.port.config import GeometryRow
-from conformance.port.declared.geometry import launched_as
 from conformance.reading import own_yaml
 from conformance.verdict.mistakes import with_other_blocks
 

@@ -11,7 +11,7 @@ import pytest
 from conformance.cli import shards
 from conformance.cli.judge import journal_of
 from conformance.cli.shards import COSTS, measured, shards_of
-from conformance.engine.modes import JudgeReference
+from conformance.engine.recordings import JudgeReference
 from conformance.errors import UsageError
 from conformance.files import spec_folder, traces_folder
 from conformance.option import Shard, shard_of

@@ -8,8 +8,8 @@ import pytest
 
 from conformance.engine import pool
 from conformance.engine.messages import NO_DEVICE, Setup
-from conformance.engine.modes import JudgeReference
 from conformance.engine.pool import EngineError, Pool
+from conformance.engine.recordings import JudgeReference
 
 
 @pytest.mark.slow("starts judges that are killed")

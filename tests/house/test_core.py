@@ -30,14 +30,11 @@ CORE = {
     *("record", "report", "session", "cli", "cli.commands"),
 }
 
-NOT_YET_OUT = {"replay"}
-"""What a run on the host still loads though it is a wing: the engine's modes have the recorded cases too."""
-
 WINGS = {
     "runtimes": {"isa", "cuda", "rocm"},
     "report": {"html", "board", "causes", "markdown", "summary", "ci", "bench", "formats"},
     "port": {"check"},
-    "engine": {"timing"},
+    "engine": {"timing", "recordings", "reference_judge"},
 }
 """Some of what stays out, by folder: reports that nobody asked for, and causes where nothing has failed."""
 
@@ -52,7 +49,7 @@ def loaded(code: str) -> set[str]:
 
 def rooms(modules: set[str]) -> set[str]:
     """The folders of ``modules``, and a file of conformance/ itself by its name."""
-    return {name if name in FILES | CORE | NOT_YET_OUT else name.rpartition(".")[0] or name for name in modules}
+    return {name if name in FILES | CORE else name.rpartition(".")[0] or name for name in modules}
 
 
 @pytest.mark.slow("starts a run")
@@ -60,7 +57,7 @@ def rooms(modules: set[str]) -> set[str]:
 def test_a_run_on_the_host_loads_the_core(process: str) -> None:
     found = loaded(PROCESSES[process])
     assert "engine" in found
-    assert rooms(found) - FILES - CORE - NOT_YET_OUT == set()
+    assert rooms(found) - FILES - CORE == set()
     wings = {f"{folder}.{part}" for folder, parts in WINGS.items() for part in parts} - {"report.formats"}
     assert found & wings == set()
 

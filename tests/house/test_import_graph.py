@@ -156,3 +156,11 @@ def test_a_record_collects_and_reads_no_source() -> None:
     reading = ("conformance.port.check.source", "conformance.port.definitions")
     record = [name for name in files if name.startswith("conformance.record")]
     assert {name for name in record for other in files[name] if other.startswith(reading)} == set()
+
+
+@pytest.mark.slow("parses every file of the packages")
+def test_the_verdict_knows_neither_what_a_port_declares_nor_recordings() -> None:
+    files = file_graph()
+    unknown = ("conformance.port.config", "conformance.port.declared", "conformance.replay", "conformance.engine")
+    verdict = [name for name in files if name.startswith("conformance.verdict")]
+    assert {f"{name} -> {other}" for name in verdict for other in files[name] if other.startswith(unknown)} == set()

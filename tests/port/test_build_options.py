@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cases.geometry import GeometryRow
 from conformance.port.compiling import cache
 from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import Target
-from conformance.port.config import _KEYS, GeometryRow, KnownFailure, read_config
+from conformance.port.config import _KEYS, KnownFailure, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.port.definitions.scan import scan_file
 from conformance.port.definitions.source_text import ScanError, reached

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from conformance.cases.case import Case
+from conformance.cases.geometry import GeometryRow, launched_as, parse
 from conformance.cases.launch import Launch, Scalar
-from conformance.port.config import GeometryRow
-from conformance.port.declared.geometry import check_geometry, described, geometry_of, launched_as, parse
+from conformance.port.declared.geometry import check_geometry, described, geometry_of
 from conformance.port.sources import SourceError
 from conformance.spec.load import load_specs
 

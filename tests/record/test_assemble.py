@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from conformance.engine.messages import Ready, Setup
-from conformance.engine.modes import JudgeGenerated, JudgeRecorded, JudgeReference, Tree
+from conformance.engine.modes import JudgeGenerated, Tree
+from conformance.engine.recordings import JudgeRecorded, JudgeReference
 from conformance.engine.run import Result
 from conformance.outcome import Failure, Outcome
 from conformance.port.config import KnownFailure

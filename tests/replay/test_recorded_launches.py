@@ -11,14 +11,14 @@ import pytest
 from conformance.cases import cases_for, launch_for
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer
-from conformance.engine.modes import RecordingHandler
+from conformance.engine.recordings import RecordingHandler, recorded
 from conformance.replay.archive import SMALLEST, read_archive, read_header, write_archive
 from conformance.replay.recorder import PART_SUFFIX, Recorder, pack_parts
 from conformance.replay.traces import TraceError, Traces
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
 from conformance.verdict.loop import Answers, Damage, run_cases
-from conformance.verdict.trials import generated, recorded
+from conformance.verdict.trials import generated
 
 SPECS = load_specs()
 FIRST_OF_EACH_FAMILY = list({kernel.launch: kernel for kernel in SPECS.kernels.values()}.values())

@@ -18,7 +18,7 @@ from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
 from conformance.verdict import kept_answers
 from conformance.verdict.kept_answers import ARRAYS, KeptAnswers
-from conformance.verdict.trials import _reference
+from conformance.verdict.trials import expected_of
 from reference.expected import Expected
 
 
@@ -29,7 +29,7 @@ class Counted:
 
     def __call__(self, kernel: Kernel, launch: Launch) -> dict[str, Expected]:
         self.calls += 1
-        return _reference(kernel, launch)
+        return expected_of(kernel, launch)
 
 
 @pytest.fixture(scope="module")

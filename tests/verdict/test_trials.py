@@ -8,12 +8,12 @@ import numpy as np
 
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
+from conformance.engine.recordings import against_recording
 from conformance.replay.traces import Trace
 from conformance.spec.kernel import Tolerance
 from conformance.spec.load import load_specs
 from conformance.verdict.judge import Judging
 from conformance.verdict.loop import Answers, run_cases
-from conformance.verdict.trials import against_recording
 from reference.expected import Expected
 
 KERNEL = load_specs().kernels["uexp_f32"]

@@ -16,7 +16,7 @@ from typing import Any
 from conformance.cli.progress import display
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.engine.compiler import NOT_HERE
-from conformance.engine.modes import RecordAnswers
+from conformance.engine.recordings import RecordAnswers
 from conformance.engine.run import Result, run
 from conformance.errors import UsageError
 from conformance.record.assemble import assemble

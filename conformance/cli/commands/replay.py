@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conformance.cli.judge import judged
 from conformance.cli.usage import OVER_KERNELS, CommandParser, take_patterns
-from conformance.engine.modes import JudgeRecorded, JudgeReference
+from conformance.engine.recordings import JudgeRecorded, JudgeReference
 from conformance.errors import UsageError
 from conformance.files import SHIPPED_TRACES, traces_folder
 from conformance.replay import Traces

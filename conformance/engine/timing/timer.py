@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cases.case import Case
+from conformance.cases.geometry import GeometryRow, launched_as
 from conformance.cases.launch import Launch
 from conformance.engine.compiler import Compiler, compile_answer
 from conformance.engine.ipc import Channel, Progress
@@ -24,8 +25,8 @@ from conformance.engine.remote_executor import KernelRow
 from conformance.engine.timing.measure import Bench, count
 from conformance.engine.timing.requests import Time, Timed, TimeTrees
 from conformance.engine.timing.workload import large_launch
-from conformance.port.config import GeometryRow
-from conformance.port.declared.geometry import geometry_of, launched_as
+from conformance.port.config import OPTIONS_FILE
+from conformance.port.declared.geometry import geometry_of
 from conformance.port.options import NO_OPTIONS
 from conformance.port.sources import KernelSource
 from conformance.processes import Supervisor
@@ -139,7 +140,7 @@ class Timer:
     def _own(self, rows: Sequence[GeometryRow], case: Case, launch: Launch) -> Launch:
         """``launch`` with the geometry that a tree declares; raises ``ValueError``."""
         row = geometry_of(rows, launch.kernel)
-        return launch if row is None else launched_as(row, case, launch, self.ready.wave)
+        return launch if row is None else launched_as(row, case, launch, self.ready.wave, OPTIONS_FILE)
 
     def _poisoned(self, error: HipError) -> bool:
         """Whether later calls of this process may fail for ``error``: on a GPU after any but a lack of memory."""

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conformance.cases.geometry import GeometryRow
 from conformance.port.check.findings import Finding
 from conformance.port.check.near_names import intended_names, nearest
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import CodeObject, KernelObject, read_code_objects
-from conformance.port.config import GeometryRow
 from conformance.port.declared.geometry import geometry_of, largest_block
 from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.port.signature import arguments, difference

@@ -1,0 +1,183 @@
+"""Recorded launches: as a source of cases, and as what becomes of answers.
+
+The modes of ``replay`` (judge a port, or the reference, by what somebody recorded) and of ``record`` (keep what a port
+answers to generated cases).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+import reference
+from conformance.cases.case import Case
+from conformance.cases.launch import Buffer
+from conformance.engine.messages import add_kinds
+from conformance.engine.modes import CaseMode, PortMode, Tree
+from conformance.replay.recorder import Recorder
+from conformance.replay.traces import Trace, Traces
+from conformance.spec.kernel import Kernel
+from conformance.verdict.compare import Mismatch, judge_argument
+from conformance.verdict.loop import AnswerHandler, Buffers, Counts, Damage
+from conformance.verdict.trials import Parts, Subject, TrialCase, expected_of, generated, parts_of, with_equivalents
+from reference.expected import Expected
+
+
+def recorded_parts(kernel: Kernel, traces: Path) -> Parts:
+    """All recorded cases of ``kernel``; raises ``TraceError``."""
+    return parts_of(kernel, _traces(traces).cases(kernel.name))
+
+
+def recorded(kernel: Kernel, cases: Iterable[Case] | None, traces: Path, subject: Subject) -> Iterator[TrialCase]:
+    """The recorded ones of ``cases`` of ``kernel``, or all.
+
+    Expected is the reference's answer, or, where ``kernels`` are the subject, the recording.
+    """
+    ids = None if cases is None else {case.id for case in cases}
+    for trace in _traces(traces).of(kernel):
+        if ids is not None and trace.case.id not in ids:
+            continue
+        try:
+            bound = expected_of(kernel, trace.launch)
+        except reference.Faults as fault:
+            yield TrialCase(trace.case, trace.launch, {}, flaw=f"there is an answer, but upstream stops this: {fault}")
+            continue
+        if subject == "reference":
+            order = {name: replace(expected, exact=None) for name, expected in bound.items()}
+            yield TrialCase(trace.case, trace.launch, order, trace.answer)
+        else:
+            yield against_recording(kernel, trace, bound)
+
+
+def against_recording(kernel: Kernel, trace: Trace, bound: dict[str, Expected]) -> TrialCase:
+    """The trial of a kernel by a recorded answer.
+
+    The answer is expected; where the reference gives an interval (a library function, a free order of summation) the
+    kernel may lie anywhere in it, as the answer may. An answer outside what the reference allows judges nobody. Where
+    the port fixes an upstream defect the reference's answer is expected.
+    """
+    expected: dict[str, Expected] = {}
+    flaw: str | None = None
+    after = {arg.name: trace.answer.get(arg.name, arg.data) for arg in trace.launch.args if isinstance(arg, Buffer)}
+    for argument in trace.launch.args:
+        if not isinstance(argument, Buffer) or argument.name not in trace.answer:
+            continue
+        answer, ulp = trace.answer[argument.name], kernel.tolerance.ulp
+        allowed = bound.get(argument.name, Expected(argument.data[argument.start :]))
+        order = replace(allowed, exact=None)  # Candle's own answer is in its own order of operations
+        mismatch = judge_argument(argument, answer, order, ulp)
+        if mismatch is not None:
+            others = with_equivalents(kernel, trace.launch, argument.name, order, after)
+            mismatch = judge_argument(argument, answer, others, ulp)
+        if mismatch is not None:
+            flaw = f"the recorded answer is not what the reference allows: {mismatch.why}"
+        if kernel.is_fixed:
+            expected[argument.name], flaw = allowed, None
+            continue
+        limits = (allowed.low, allowed.high, allowed.free)
+        expected[argument.name] = Expected(answer[argument.start :], *limits, exact=allowed.exact)
+    return TrialCase(trace.case, trace.launch, expected, trace.answer, flaw=flaw)
+
+
+@lru_cache(maxsize=1)
+def _traces(folder: Path) -> Traces:
+    return Traces(folder)
+
+
+class RecordingHandler:
+    """Writes the answers of ``kernel`` into ``folder``; none is judged.
+
+    The outcome is ``pass`` when every case has an answer. A launch that faults, does not end, or writes where it must
+    not (outside a buffer, into an input) has none: it counts as failed, and the other cases are kept.
+    """
+
+    def __init__(self, kernel: Kernel, folder: Path) -> None:
+        self._kernel, self._folder = kernel.name, folder
+        self._recorder = Recorder(kernel.entry)
+
+    def begin(self, case: TrialCase) -> None:
+        """Nothing is known of a case before its answer."""
+
+    def take(self, case: TrialCase, buffers: Buffers, again: bool = False) -> Mismatch | None:
+        """Keep an answer, copied: the next launch writes over it. Raises ``Damage``."""
+        _refuse_written_inputs(case, buffers)
+        self._recorder.add(case.case, case.launch, {name: content.copy() for name, content in buffers.items()})
+        return None
+
+    def is_right(self, case: TrialCase, buffers: Buffers) -> bool:
+        """Nobody judges what is recorded."""
+        return False
+
+    def finish(self, counts: Counts) -> dict[str, Any]:
+        """Write what was kept; the status is of the launches."""
+        self._recorder.write(self._folder, self._kernel)
+        if not counts.cases and not counts.left_out:
+            return {"status": "not_run", "message": "it has no cases"}
+        return {"status": counts.failed_status if counts.failed else "pass"}
+
+
+def _refuse_written_inputs(case: TrialCase, after: Buffers) -> None:
+    """Raises ``Damage`` where an input was overwritten: a trace has no place for it, and no kernel may do it."""
+    for argument in case.launch.args:
+        if isinstance(argument, Buffer) and argument.role == "in":
+            changed = np.count_nonzero(after[argument.name].view(np.uint8) != argument.data.view(np.uint8))
+            if changed:
+                raise Damage(f"{changed} bytes of input {argument.name} were overwritten")
+
+
+@dataclass(frozen=True)
+class RecordedMode(CaseMode):
+    """A mode whose cases are the recorded launches in ``folder``."""
+
+    folder: Path
+
+    @property
+    def traces(self) -> Path:
+        return self.folder
+
+    def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
+        return recorded(kernel, cases, self.folder, self.subject)
+
+
+@dataclass(frozen=True)
+class JudgeRecorded(RecordedMode, PortMode):
+    """Judge a port by recorded launches: ``replay``."""
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return recorded_parts(kernel, self.folder)
+
+
+@dataclass(frozen=True)
+class RecordAnswers(PortMode):
+    """Keep in ``folder`` what a port answers to generated cases, judged by nobody: ``record``."""
+
+    launches_faults: ClassVar[bool] = False  # what is recorded has an answer
+    launches_spread: ClassVar[bool] = False  # and its arguments are what the kernel was given
+
+    folder: Path
+
+    def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
+        return generated(kernel, cases, salt)
+
+    def handler(self, kernel: Kernel) -> AnswerHandler:
+        return RecordingHandler(kernel, self.folder)
+
+
+@dataclass(frozen=True)
+class JudgeReference(RecordedMode):
+    """Judge the reference by recorded launches, none of which is launched again: ``replay --subject reference``."""
+
+    subject: ClassVar[Subject] = "reference"
+    process: ClassVar[str] = "conformance.engine.reference_judge"
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return ()
+
+
+add_kinds(JudgeRecorded, RecordAnswers, JudgeReference)

@@ -1,0 +1,57 @@
+"""A judge of the reference by recorded answers.
+
+Started as ``python -m conformance.engine.reference_judge SOCKET_FD PROGRESS_FD PARENT_PID``, or as a copy of the
+command that calls ``serve``.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+from conformance.engine.ipc import Channel, Progress
+from conformance.engine.messages import Ready, RunCases, Setup, run_member
+from conformance.engine.recordings import JudgeReference
+from conformance.outcome import Outcome
+from conformance.processes import InfrastructureError, Supervisor
+from conformance.verdict.judge import recorded_answer
+from conformance.verdict.loop import Answers, run_cases
+from reference import NoReference
+
+
+class ReferenceJudge:
+    """Answers ``RunCases`` with what recorded answers make of the reference; there is nothing to compile or launch."""
+
+    ready: Ready | None = None
+
+    def __init__(self, progress: Progress, setup: Setup, mode: JudgeReference) -> None:
+        self._progress = progress
+        self._setup = setup
+        self._mode = mode
+
+    def answer(self, request: RunCases) -> Outcome:
+        """The outcome of the reference of one kernel; raises ``TraceError`` and other ``ValueError`` for bad input."""
+        kernel, mode, begin = request.kernel, self._mode, self._progress.begin
+        begin(kernel.name)
+        cases = mode.cases(kernel, request.parsed(), self._setup.salt)
+        answers = Answers(recorded_answer, ("recorded",))
+        try:
+            return run_cases(kernel, cases, answers, mode.handler(kernel), self._setup.command, begin)
+        except InfrastructureError as failed:
+            return Outcome.infrastructure(kernel.name, str(failed))
+        except NoReference as error:
+            return Outcome(name=kernel.name, status="not_run", message=str(error))
+
+
+def _make(
+    channel: Channel, progress: Progress, setup: Setup, mode: JudgeReference, supervisor: Supervisor
+) -> ReferenceJudge:
+    return ReferenceJudge(progress, setup, mode)
+
+
+serve = partial(run_member, _make)
+"""As ``run_member``, of such a judge."""
+
+
+if __name__ == "__main__":
+    serve(*map(int, sys.argv[1:]))
