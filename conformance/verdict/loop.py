@@ -314,8 +314,9 @@ class _Loop:
     def _if_launched_otherwise(self, case: TrialCase, order: str, evidence: Evidence) -> Evidence:
         """``evidence`` of a failing case, and whether the kernel is right once info is as it reads it, with exact
         functions, on a gentler machine, or in another launch geometry. What may explain none of its cases is tried of
-        the first ones only."""
-        if self.answers.instead is None or case.must_fault:
+        the first ones only. A call of a library is no launch, and what is asked of random numbers is not what is in the
+        buffers."""
+        if self.answers.instead is None or case.must_fault or self.kernel.is_library:
             return evidence
         first = self.counts.failed < _TRIED_OTHERWISE
         for launch in with_narrow_info(self.kernel, case.launch):

@@ -17,14 +17,15 @@ __device__ void sum(size_t numel, size_t num_dims, size_t num_sum_dims, const si
   const size_t *sizes = info + 2 * num_dims, *strides = sizes + num_sum_dims;
   for (size_t d = 0; d < num_sum_dims; ++d) outputs /= sizes[d] ? sizes[d] : 1;
   for_each(numel ? outputs : 0, [&](size_t j) {
-    const auto term = [&](size_t i) {
-      if (i == numel) return out[j];
-      size_t target = i;
-      for (size_t d = 0; d < num_sum_dims; ++d)
-        target = target / strides[d] / sizes[d] * strides[d] + target % strides[d];
-      return target == j ? inp[offset_of(i, num_dims, info)] : as<T>(0.0f);
+    const size_t count = numel / outputs;
+    const auto term = [&](size_t k) {
+      if (k == count) return out[j];
+      size_t i = j;  // the k-th element that is added to output j: each dimension that is summed gets its digit of k
+      for (size_t d = num_sum_dims; d-- > 0; k /= sizes[d])
+        i = i / strides[d] * strides[d] * sizes[d] + k % sizes[d] * strides[d] + i % strides[d];
+      return inp[offset_of(i, num_dims, info)];
     };
-    out[j] = as<T>(total<Own<T>>(numel + 1, term));
+    out[j] = as<T>(total<Own<T>>(count + 1, term));
   });
 }
 
