@@ -28,11 +28,8 @@ from tests.selftest.variants import judged, variants
 CLASSES = Path(__file__).parents[2] / "specs" / "bug-classes.md"
 SAMPLED = ("ours/sort", "ours/fill", "ours/affine", "ours/moe")
 SURVIVE = (
-    "ours/fill.hip:87: variable: cols -> dst_pitch",  # the number decides between two right ways
     "ours/fill.hip:88: guard: (numel | grid.step()) >> 31 -> false",  # tests/kernels/test_rare_paths.py has it
-    "ours/include/bitonic.h:55: constant: 2 -> (2 + 1)",  # both are powers of two
     "ours/include/bitonic.h:85: comparison: < -> <=",  # the same where they are equal
-    "ours/include/grouped_product.h:81: comparison: < -> <=",  # loads once more, and nothing is done with it
 )
 """Of the sample, which has other mutants than the whole catalogue."""
 OWN = re.compile(r"include/(bitonic|expert_offsets|grouped_\w+)\.h|\w+\.hip")
