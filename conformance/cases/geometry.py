@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from conformance.cases.case import Case
 from conformance.cases.launch import Launch, Scalar
+from conformance.geometry import GeometryRow
 from conformance.reading import shortened
 
 _LONGEST, _DEEPEST, _LARGEST = 500, 50, 1 << 62
@@ -92,17 +93,6 @@ _MOST_SHARED = 1 << 20
 _AXES = "xyz"
 
 parsed = lru_cache(maxsize=1024)(parse)
-
-
-@dataclass(frozen=True)
-class GeometryRow:
-    """Grid, block (x, y, z) and dynamic shared memory that the port launches ``kernels`` with, as expressions; ``None``
-    where they are Candle's."""
-
-    kernels: str
-    grid: tuple[str, str, str] | None = None
-    block: tuple[str, str, str] | None = None
-    shared: str | None = None
 
 
 def launched_as(row: GeometryRow, case: Case, launch: Launch, wave: int, where: str = "the geometry") -> Launch:

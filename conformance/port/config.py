@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.cases.geometry import GeometryRow
 from conformance.files import kernels_path
+from conformance.geometry import GeometryRow
 from conformance.option import Option, percentage
 from conformance.port.sources import SourceError
 from conformance.reading import read_text, shortened

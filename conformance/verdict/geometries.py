@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cases.case import Case
-from conformance.cases.geometry import GeometryRow, launched_as
+from conformance.cases.geometry import launched_as
 from conformance.cases.launch import Buffer, Launch
+from conformance.geometry import GeometryRow
 from conformance.reading import own_yaml
 from conformance.verdict.mistakes import with_other_blocks
 

@@ -18,7 +18,19 @@ PROCESSES = {
 }
 
 FILES = {
-    *("cache", "dtypes", "environment", "errors", "files", "notices", "option", "outcome", "reading", "repository"),
+    *(
+        "cache",
+        "dtypes",
+        "environment",
+        "errors",
+        "files",
+        "geometry",
+        "notices",
+        "option",
+        "outcome",
+        "reading",
+        "repository",
+    ),
     *("settings", "status", "text", "writing"),
 }
 """Files of conformance/ itself."""

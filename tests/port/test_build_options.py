@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cases.geometry import GeometryRow
+from conformance.geometry import GeometryRow
 from conformance.port.compiling import cache
 from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import Target

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from conformance.cases.case import Case
-from conformance.cases.geometry import GeometryRow, launched_as, parse
+from conformance.cases.geometry import launched_as, parse
 from conformance.cases.launch import Launch, Scalar
+from conformance.geometry import GeometryRow
 from conformance.port.declared.geometry import check_geometry, described, geometry_of
 from conformance.port.sources import SourceError
 from conformance.spec.load import load_specs

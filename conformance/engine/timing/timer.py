@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cases.case import Case
-from conformance.cases.geometry import GeometryRow, launched_as
+from conformance.cases.geometry import launched_as
 from conformance.cases.launch import Launch
 from conformance.engine.compiler import Compiler, compile_answer
 from conformance.engine.ipc import Channel, Progress
@@ -25,6 +25,7 @@ from conformance.engine.remote_executor import KernelRow
 from conformance.engine.timing.measure import Bench, count
 from conformance.engine.timing.requests import Time, Timed, TimeTrees
 from conformance.engine.timing.workload import large_launch
+from conformance.geometry import GeometryRow
 from conformance.port.config import OPTIONS_FILE
 from conformance.port.declared.geometry import geometry_of
 from conformance.port.options import NO_OPTIONS

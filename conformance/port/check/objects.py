@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conformance.cases.geometry import GeometryRow
+from conformance.geometry import GeometryRow
 from conformance.port.check.findings import Finding
 from conformance.port.check.near_names import intended_names, nearest
 from conformance.port.check.zero_sign import lost_signs

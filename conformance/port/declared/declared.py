@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from conformance.cases.candle_changes import CHANGES, Change, changes_from
-from conformance.cases.geometry import GeometryRow
+from conformance.geometry import GeometryRow
 from conformance.port.config import Config, KnownFailure
 from conformance.port.declared.geometry import check_geometry
 from conformance.port.declared.known import check_rows, matches

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.cases import cases_for, has_cases, launch_for
-from conformance.cases.geometry import GeometryRow, Value, parsed, sizes_of
+from conformance.cases.geometry import Value, parsed, sizes_of
 from conformance.cases.never_launched import never_launched
+from conformance.geometry import GeometryRow
 from conformance.port.declared.known import matches
 from conformance.port.sources import SourceError
 from conformance.reading import shortened
