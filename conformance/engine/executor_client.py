@@ -38,9 +38,11 @@ class End:
 
 
 class ExecutorClient:
-    """The judge's current executor, if any. ``changed`` is called when another one takes its place."""
+    """The judge's current executor, if any. ``changed`` is called when another one takes its place; ``launch`` is after
+    how many seconds of CPU time the runtime itself ends a launch."""
 
-    def __init__(self, channel: Channel, changed: Callable[[], None]) -> None:
+    def __init__(self, channel: Channel, changed: Callable[[], None], launch: float = 0.0) -> None:
+        self._patience = hang_seconds(launch)
         self._channel = channel
         self._changed = changed
         self._executor: Executor | None = None
@@ -101,7 +103,7 @@ class ExecutorClient:
             self._ready = from_map(answer["ready"])
             channel = Channel.adopt(link)
             try:
-                self._executor = Executor(channel, Progress(page), self._ready.pad, hang_seconds())
+                self._executor = Executor(channel, Progress(page), self._ready.pad, self._patience)
             except Lost as lost:  # to a kernel of another judge that shares it, since it was handed to us
                 channel.close()
                 self.lost(lost)

@@ -324,11 +324,16 @@ class Progress:
 _DEFAULT = 90.0
 
 
-def hang_seconds() -> float:
+_OF_LAUNCH = 12
+"""A runtime of ours ends a launch by the clock at ten times the CPU time that it allows, and says where."""
+
+
+def hang_seconds(launch: float = 0.0) -> float:
     """A launch, or a judge between two cases, that takes longer is stopped with its process.
 
-    The cpu runtime ends endless loops itself well before; a GPU that hangs does not. ``$CANDLE_PARITY_HANG_SECONDS``
-    sets another limit. Raises ``EnvironmentValueError``.
+    A runtime of ours ends an endless loop itself before, after ``launch`` seconds of CPU time, which may take several
+    times as long on a busy machine; a GPU that hangs does not. ``$CANDLE_PARITY_HANG_SECONDS`` sets another limit.
+    Raises ``EnvironmentValueError``.
     """
     seconds: float | None = value_of(HANG_SECONDS)
-    return _DEFAULT if seconds is None else seconds
+    return max(_DEFAULT, _OF_LAUNCH * launch) if seconds is None else seconds

@@ -60,7 +60,7 @@ class Judge:
         self._losses: dict[tuple[str, str], int] = {}
         self._deadly: dict[Entry, dict[str, str]] = {entry: {} for entry in get_args(Entry)}
         self._opinion = SecondOpinion(mode.tree.options, setup.wave, setup.arch)
-        self._executors = ExecutorClient(channel, self._renewed)
+        self._executors = ExecutorClient(channel, self._renewed, runtime_kind(setup.runtime).launch_seconds)
         self._compiler = Compiler(setup, mode.tree.options, supervisor, progress.begin, lambda: self._executors.ready)
         self._library = Library(mode.tree, self._compiler, self._executors.current, setup.asked)
         self._launchers = Launchers(mode.tree, self._compiler, self._executors.current)

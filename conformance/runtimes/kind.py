@@ -282,6 +282,9 @@ class RuntimeKind:
     """What is otherwise in a launch whose order has this name behind a ``+``, as what holds of an answer that is wrong
     in that order and right then."""
 
+    launch_seconds: float = 0.0
+    """Seconds of CPU time after which the runtime itself ends a launch; 0: it does not."""
+
     reserves: bool = False
     """Its memory can have gaps that take none (``ReservingRuntime``), for cases of several GiB."""
 

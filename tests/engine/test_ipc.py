@@ -10,7 +10,8 @@ import msgpack
 import numpy as np
 import pytest
 
-from conformance.engine.ipc import PACKET, Arena, Channel, Closed, Garbled, Late, pair
+from conformance.engine.ipc import PACKET, Arena, Channel, Closed, Garbled, Late, hang_seconds, pair
+from conformance.runtimes import NAMES, runtime_kind
 
 
 @pytest.fixture
@@ -129,3 +130,15 @@ def test_a_small_launch_gives_back_the_memory_of_a_large_one():
     arena.grow(100 << 20)
     assert os.fstat(arena.descriptor).st_blocks * 512 == 100 << 20
     arena.close()
+
+
+def test_a_runtime_that_ends_launches_itself_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the clock at ten times the CPU time: on a busy machine a process that was stopped before could not say where
+    its kernel hangs."""
+    monkeypatch.delenv("CANDLE_PARITY_HANG_SECONDS", raising=False)
+    for name in NAMES:
+        launch = runtime_kind(name).launch_seconds
+        assert hang_seconds(launch) > 10 * launch
+    assert runtime_kind("isa").launch_seconds > hang_seconds() / 10
+    monkeypatch.setenv("CANDLE_PARITY_HANG_SECONDS", "7")
+    assert hang_seconds(60.0) == 7

@@ -47,6 +47,8 @@ def _count(runtime: Runtime, launches: Callable[[], object]) -> LaunchCounts:
     return runtime.counted(launches)
 
 
+LAUNCH_SECONDS = 60
+
 KIND = RuntimeKind(
     name="isa",
     executed="AMD machine code for {arch}, interpreted; not a GPU",
@@ -54,6 +56,7 @@ KIND = RuntimeKind(
     open=_open,
     open_compiler=lambda wave: (),
     on_host=True,
+    launch_seconds=LAUNCH_SECONDS,
     chooses_orders=True,
     unwritten={"registers": "registers", "lds": SHARED_MEMORY, "scratch": "scratch memory"},
     gentler={"exact": "right with exact instructions", "arrived": "right where stores arrive at once"},
