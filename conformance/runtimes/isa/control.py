@@ -13,7 +13,6 @@ from conformance.runtimes.hip.binding import bind
 from conformance.runtimes.hip.errors import NOT_SUPPORTED, HipError
 from conformance.runtimes.hip.host_libraries import HostLibraries
 from conformance.runtimes.isa.build import isa_plan
-from conformance.runtimes.isa.kind import LAUNCH_SECONDS
 from conformance.runtimes.kind import LaunchCounts
 
 
@@ -42,7 +41,6 @@ class IsaRuntime(WatchedCalls, HostLibraries):
         self.set_option("perturb", perturb)
         if threads is not None:
             self.set_option("threads", threads)
-        self.set_option("timeout_ms", 1000 * LAUNCH_SECONDS)
         if sites:
             self.set_option("sites", sites)
 

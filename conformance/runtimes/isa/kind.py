@@ -21,6 +21,9 @@ LINES = ("-gline-tables-only",)
 TARGETS = ("gfx942", "gfx950", "gfx90a", "gfx908", "gfx906", "gfx1100", "gfx1151", "gfx1201", "gfx1030")
 """Targets whose instructions the interpreter can decode; the first is the default."""
 
+LAUNCH_SECONDS = 60
+"""CPU seconds after which the interpreter ends a launch."""
+
 
 def _target() -> str:
     target = os.environ.get(ARCH) or TARGETS[0]
@@ -37,7 +40,9 @@ def _find() -> Choice:
 def _open(wave: int | None, threads: int | None) -> Runtime:
     from conformance.runtimes.isa.control import open_isa_runtime
 
-    return open_isa_runtime(_target(), threads, value_of(PERTURB) or 0, os.environ.get(SITES))
+    runtime = open_isa_runtime(_target(), threads, value_of(PERTURB) or 0, os.environ.get(SITES))
+    runtime.set_option("timeout_ms", 1000 * LAUNCH_SECONDS)
+    return runtime
 
 
 def _count(runtime: Runtime, launches: Callable[[], object]) -> LaunchCounts:
@@ -46,8 +51,6 @@ def _count(runtime: Runtime, launches: Callable[[], object]) -> LaunchCounts:
     assert isinstance(runtime, IsaRuntime)
     return runtime.counted(launches)
 
-
-LAUNCH_SECONDS = 60
 
 KIND = RuntimeKind(
     name="isa",
