@@ -26,7 +26,7 @@ import pytest
 from conformance.engine.messages import Ready, RunCases, Setup, from_map
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.pool import EngineError, Pool
-from conformance.engine.run import Result
+from conformance.engine.result import Result
 from conformance.errors import UsageError
 from conformance.files import SHIPPED, in_own_checkout, kernels_folder, source_tree
 from conformance.outcome import Outcome

@@ -17,7 +17,8 @@ from conformance.cli.shards import shards_of
 from conformance.engine.journal import Journal
 from conformance.engine.messages import Compiled, Setup, to_map
 from conformance.engine.modes import CaseMode, Mode, PortMode
-from conformance.engine.run import Interrupted, Result, run
+from conformance.engine.result import Result
+from conformance.engine.run import Interrupted, run
 from conformance.files import cache_folder, digest_of, harness_digest
 from conformance.option import Shard
 from conformance.outcome import Outcome
@@ -28,13 +29,13 @@ from conformance.report.asked import NOT_ASKED, Asked
 from conformance.report.formats import FORMATS
 from conformance.report.kernels import explain, in_short
 from conformance.report.terminal import render_terminal, verdict_line
-from conformance.runtimes.hip.errors import first_error
 from conformance.session.gate import Gating, asked_of, conclude
 from conformance.session.setup import jobs_for, print_tree
 from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs
 from conformance.status import EXPLAINED
 from conformance.text import one_line, quoted, shortened
+from conformance.toolchains.compile_error import first_error
 from conformance.writing import FileError, write_text
 
 _EXPLAINED = 10

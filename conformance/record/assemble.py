@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from conformance.engine.modes import Tree
-from conformance.engine.run import Result
+from conformance.engine.result import Result
 from conformance.environment import RUN_ID, value_of
 from conformance.files import KERNELS, kernels_folder, shipped_name
 from conformance.outcome import INFRASTRUCTURE, KernelResult, Resources

@@ -17,20 +17,21 @@ from conformance.cli.progress import display
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.engine.compiler import NOT_HERE
 from conformance.engine.recordings import RecordAnswers
-from conformance.engine.run import Result, run
+from conformance.engine.result import Result
+from conformance.engine.run import run
 from conformance.errors import UsageError
 from conformance.record.assemble import assemble
 from conformance.replay.archive import SUFFIX
 from conformance.replay.recorder import PART_SUFFIX, pack_parts
 from conformance.report.kernels import explain
 from conformance.runtimes import runtime_kind
-from conformance.runtimes.hip.device import first_error
 from conformance.session.selection import check_cases, counted, select, without_undefined
 from conformance.session.setup import config_from, jobs_for, print_notes, print_tree, setup_from, tree_from
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.text import one_line
+from conformance.toolchains.compile_error import first_error
 
 _PROVENANCE = {
     *("runtime", "device", "arch", "wave", "host", "hip_python", "started", "upstream_commit"),
