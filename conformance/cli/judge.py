@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from conformance.cli.ending import screen
 from conformance.cli.progress import display
@@ -31,7 +31,8 @@ from conformance.report.kernels import explain, in_short
 from conformance.report.terminal import render_terminal, verdict_line
 from conformance.session.gate import Gating, asked_of, conclude
 from conformance.session.setup import jobs_for, print_tree
-from conformance.spec.kernel import Entry, Kernel
+from conformance.spec.entry import ENTRIES
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs
 from conformance.status import EXPLAINED
 from conformance.text import one_line, quoted, shortened
@@ -148,7 +149,7 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
     names = set(result.outcomes) | set(result.selected)
-    rows = [row for row in (*record.kernels, *record.launchers, *record.libraries) if row.name in names]
+    rows = [row for row in record.rows if row.name in names]
     problems = result.settled(specs.kernels, specs.launchers).problems
     asked = asked_of(gating, record, rows, specs, problems) if arguments.junit else NOT_ASKED
     unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing, asked))
@@ -206,14 +207,14 @@ def _print_warnings(result: Result) -> None:
 def _print_failures(record: Record, result: Result, specs: Specs, every: bool = False) -> None:
     """The first failure of the first kernel of each cause, then of further kernels that compile, on standard output;
     with ``every`` of each failing kernel."""
-    every_row = (*record.kernels, *record.launchers, *record.libraries)
+    every_row = record.rows
     judged = [row for row in every_row if row.name in result.outcomes and row.known_reason is None]
     bad = {row.name: row for row in judged if row.status in EXPLAINED}
     if not bad:
         return
     from conformance.report.causes import find_causes  # what a run without a failure does without
 
-    parts = ([row for row in bad.values() if specs.entry(row.name).entry == entry] for entry in get_args(Entry))
+    parts = ([row for row in bad.values() if specs.entry(row.name).entry == entry] for entry in ENTRIES)
     firsts = [finding.shares[0].kernel.name for part in parts for finding in find_causes(part, specs)]
     others = [name for name, row in bad.items() if row.status != "compile_error"]
     some = list(dict.fromkeys([*firsts, *others]))[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
