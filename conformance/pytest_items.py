@@ -485,7 +485,8 @@ class Parity:
             terminalreporter.write_line(f"candle-parity: {one_line(str(error))}")
             return
         terminalreporter.section("parity")
-        terminalreporter.write_line(render_terminal(record, self.specs))
+        verbose = terminalreporter.verbosity > 0
+        terminalreporter.write_line(render_terminal(record, self.specs, verbose=verbose))
         lines = [*map(one_line, (*decision.lines, *decision.why)), *filter(None, [self.crowded()])]
         failed = sum(outcome.status in EXPLAINED for outcome in self.outcomes.values())
         if failed and decision.code == MET and self._ended and not self.other_failures:

@@ -28,6 +28,9 @@ from conformance.record.assemble import assemble
 from conformance.report.asked import NOT_ASKED, Asked
 from conformance.report.formats import FORMATS
 from conformance.report.kernels import explain, in_short
+from conformance.report.lines import rendered
+from conformance.report.places import NOWHERE, Places
+from conformance.report.tally import ABSENT
 from conformance.report.terminal import render_terminal, verdict_line
 from conformance.session.gate import Gating, asked_of, conclude
 from conformance.session.setup import jobs_for, print_tree
@@ -69,16 +72,18 @@ def judged(
     if mode.trees and not arguments.quiet:  # then the verdict's line says it
         print_tree(mode.trees[0], "judges")
     with resumable(arguments, recorded, journal), display(arguments.quiet) as shown:
-        result = run(setup, mode, mine, cases, jobs, shown.progress, journal, _Failures(shown.say))
+        places = Places.at(mode.trees[0].path) if mode.trees else NOWHERE
+        result = run(setup, mode, mine, cases, jobs, shown.progress, journal, _AsTheyCome(shown.say, places))
     return finish(arguments, specs, recorded(result), result, gating)
 
 
-class _Failures:
+class _AsTheyCome:
     """Says as it comes that a source does not compile, or that a kernel fails and nobody has declared that it does, in
     a few lines: the end has causes and commands."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, say: Callable[[str], None], places: Places) -> None:
+        self._print = say
+        self._places = places
         self._said: set[str] = set()
 
     def __call__(self, answer: Compiled | Outcome, reason: str | None) -> None:
@@ -91,6 +96,9 @@ class _Failures:
                 self._once(answer.message or "", f"{answer.name} does not compile: {one_line(answer.message or '')}")
         elif answer.status in EXPLAINED and reason is None:
             self._say("\n".join(in_short(answer)))
+
+    def _say(self, text: str) -> None:
+        self._print(self._places.relative(text))
 
     def _once(self, what: str, line: str) -> None:
         if what not in self._said:
@@ -156,15 +164,19 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     watched = getattr(arguments, "watched", False)  # then the screen was cleared, and failures stand at its top
     if arguments.quiet:
         print(verdict_line(record, specs, screen()))
-    elif watched:
+    elif all(row.status in ABSENT for row in rows):  # then there is nothing to show, and ``conclude`` says why
         print_logs(result.outcomes, result.compile_logs)
-        _print_failures(record, result, specs, every=arguments.verbose)
-        print(render_terminal(record, specs, screen()))
         _print_warnings(result)
     else:
-        print(render_terminal(record, specs, screen()))
-        _print_failures(record, result, specs, every=arguments.verbose)
-        print_logs(result.outcomes, result.compile_logs)
+        failures = _failures(record, result, specs, every=arguments.verbose)
+        if watched:
+            print_logs(result.outcomes, result.compile_logs)
+            shown = Places.of(record.run)
+            print(rendered([shown.linked(line) for line in failures], screen()))
+            failures = []
+        print(render_terminal(record, specs, screen(), arguments.verbose, failures))
+        if not watched:
+            print_logs(result.outcomes, result.compile_logs)
         _print_warnings(result)
     undecided = "a file could not be written" if unwritten else None
     code = conclude(gating, record, rows, specs, problems, undecided)
@@ -204,14 +216,14 @@ def _print_warnings(result: Result) -> None:
         print(f"printed by kernels: {len(lines) - _PRINTED} lines more", file=sys.stderr)
 
 
-def _print_failures(record: Record, result: Result, specs: Specs, every: bool = False) -> None:
-    """The first failure of the first kernel of each cause, then of further kernels that compile, on standard output;
-    with ``every`` of each failing kernel."""
+def _failures(record: Record, result: Result, specs: Specs, every: bool = False) -> list[str]:
+    """The first failure of the first kernel of each cause, then of further kernels that compile, as lines; with
+    ``every`` of each failing kernel."""
     every_row = record.rows
     judged = [row for row in every_row if row.name in result.outcomes and row.known_reason is None]
     bad = {row.name: row for row in judged if row.status in EXPLAINED}
     if not bad:
-        return
+        return []
     from conformance.report.causes import find_causes  # what a run without a failure does without
 
     parts = ([row for row in bad.values() if specs.entry(row.name).entry == entry] for entry in ENTRIES)
@@ -219,10 +231,10 @@ def _print_failures(record: Record, result: Result, specs: Specs, every: bool = 
     others = [name for name, row in bad.items() if row.status != "compile_error"]
     some = list(dict.fromkeys([*firsts, *others]))[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
     shown = list(dict.fromkeys([*firsts, *bad])) if every else some
-    for name in shown:
-        print("\n" + "\n".join(explain(name, bad[name], shown=1)))
+    lines = [line for name in shown for part in ("", *explain(name, bad[name], shown=1)) for line in part.split("\n")]
     if len(bad) > len(shown):
-        print(f"\n... and {len(bad) - len(shown)} more; -v prints one failure of each, --md F writes them all")
+        lines += ["", f"... and {len(bad) - len(shown)} more; -v prints one failure of each, --md F writes them all"]
+    return lines
 
 
 def write_reports(

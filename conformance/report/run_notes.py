@@ -130,10 +130,12 @@ _NAMED = 5
 
 
 class Remark(NamedTuple):
-    """``kind`` is ``warning`` where the figures say less than they seem to, else ``note``."""
+    """``kind`` is ``warning`` where the figures say less than they seem to, else ``note``. An ``aside`` is of cases
+    without a part in the verdict that nobody asked for: a terminal shows it with ``-v``."""
 
     kind: str
     text: str
+    aside: bool = False
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.text}"
@@ -167,11 +169,11 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("note", text) for text in _of_passing(rows)),
         ("note", robustness_note(rows, specs)),
         ("note", _of_launchers(record, specs)),
-        ("note", unasked_note((*rows, *record.launchers, *record.libraries))),
+        ("aside", unasked_note((*rows, *record.launchers, *record.libraries))),
         *(("warning", text) for text in _refused(record, rows)),
         ("note", _other_specs(record, specs)),
     ]
-    return [Remark(kind, text) for kind, text in found if text]
+    return [Remark("note" if kind == "aside" else kind, text, aside=kind == "aside") for kind, text in found if text]
 
 
 def _before(run: RunInfo) -> str | None:
