@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from conformance.cli.ending import screen
 from conformance.cli.progress import display
@@ -17,7 +17,8 @@ from conformance.cli.shards import shards_of
 from conformance.engine.journal import Journal
 from conformance.engine.messages import Compiled, Setup, to_map
 from conformance.engine.modes import CaseMode, Mode, PortMode
-from conformance.engine.run import Interrupted, Result, run
+from conformance.engine.result import Result
+from conformance.engine.run import Interrupted, run
 from conformance.files import cache_folder, digest_of, harness_digest
 from conformance.option import Shard
 from conformance.outcome import Outcome
@@ -31,13 +32,14 @@ from conformance.report.lines import rendered
 from conformance.report.places import NOWHERE, Places
 from conformance.report.tally import ABSENT
 from conformance.report.terminal import render_terminal, verdict_line
-from conformance.runtimes.hip.errors import first_error
 from conformance.session.gate import Gating, asked_of, conclude
 from conformance.session.setup import jobs_for, print_tree
-from conformance.spec.kernel import Entry, Kernel
+from conformance.spec.entry import ENTRIES
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs
 from conformance.status import EXPLAINED
 from conformance.text import one_line, quoted, shortened
+from conformance.toolchains.compile_error import first_error
 from conformance.writing import FileError, write_text
 
 _EXPLAINED = 10
@@ -155,7 +157,7 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
     names = set(result.outcomes) | set(result.selected)
-    rows = [row for row in (*record.kernels, *record.launchers, *record.libraries) if row.name in names]
+    rows = [row for row in record.rows if row.name in names]
     problems = result.settled(specs.kernels, specs.launchers).problems
     asked = asked_of(gating, record, rows, specs, problems) if arguments.junit else NOT_ASKED
     unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing, asked))
@@ -217,14 +219,14 @@ def _print_warnings(result: Result) -> None:
 def _failures(record: Record, result: Result, specs: Specs, every: bool = False) -> list[str]:
     """The first failure of the first kernel of each cause, then of further kernels that compile, as lines; with
     ``every`` of each failing kernel."""
-    every_row = (*record.kernels, *record.launchers, *record.libraries)
+    every_row = record.rows
     judged = [row for row in every_row if row.name in result.outcomes and row.known_reason is None]
     bad = {row.name: row for row in judged if row.status in EXPLAINED}
     if not bad:
         return []
     from conformance.report.causes import find_causes  # what a run without a failure does without
 
-    parts = ([row for row in bad.values() if specs.entry(row.name).entry == entry] for entry in get_args(Entry))
+    parts = ([row for row in bad.values() if specs.entry(row.name).entry == entry] for entry in ENTRIES)
     firsts = [finding.shares[0].kernel.name for part in parts for finding in find_causes(part, specs)]
     others = [name for name, row in bad.items() if row.status != "compile_error"]
     some = list(dict.fromkeys([*firsts, *others]))[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
