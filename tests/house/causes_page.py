@@ -18,8 +18,8 @@ LONGEST = 16
 
 HEAD = """# Causes
 
-For whoever has a cause from a report and wants to know more: every cause that `run` can name, with its advice and, where
-it is short, a kernel that has the mistake.
+For whoever has a cause from a report and wants to know more: every cause that `run` can name, with its advice and,
+if it is short, a kernel with the mistake.
 
 A cause is named only if every failing case that is counted under it shows the evidence that the cause asks for.
 Failures that fit no cause are listed as "not recognised". Many causes belong to a [bug class](../specs/bug-classes.md),
