@@ -33,6 +33,11 @@ from conformance.writing import refuse_links, write_inside
 
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
 
+EXAMPLES = (
+    ("candle-parity build --kernels path/to/port --arch gfx942,gfx1100 --out objects", "code objects for two GPUs"),
+)
+EXIT_CODES = "0 everything compiles; 1 something does not; 2 bad usage, bad input, or no compiler for AMD targets"
+
 
 def options(parser: CommandParser) -> None:
     parser.add_argument("--arch", default=DEFAULT_TARGETS, metavar="LIST", help=f"default: {DEFAULT_TARGETS}")

@@ -33,6 +33,15 @@ from conformance.toolchains.targets import AmdError, AmdTarget, targets_of
 _LINES = "-gline-tables-only"
 """Adds the source lines of instructions to a code object, and changes none of these."""
 
+EXAMPLES = (
+    (
+        "candle-parity check --kernels path/to/port --partial",
+        "names and parameters of what is there; needs no compiler",
+    ),
+    ("candle-parity check --kernels path/to/port --arch gfx942", "compile for a GPU too"),
+)
+EXIT_CODES = "0 clean (warnings are allowed); 1 findings; 2 a source cannot be read, or nothing is there to check"
+
 
 def options(parser: CommandParser) -> None:
     take_patterns(parser, OVER_KERNELS)
