@@ -25,7 +25,7 @@ _POINTERS = ("handle", "alpha", "beta", "a", "b", "c")
 
 
 @dataclass(frozen=True)
-class ProductsApi(vendor_library.ProductsApi):
+class ProductsApi(vendor_library.Api):
     """How a library spells it: functions (of ``products`` the first that it has: hipBLAS of ROCm 6 takes other types
     under the name without _v2), further arguments of ``products``, and numbers: of no transpose and of one, of dtypes,
     of the type of the sums without and with reduced precision.

@@ -20,7 +20,7 @@ _ARGUMENTS = ["out", "count", "stride", "mean", "std", "seed", "other", "stream"
 
 
 @dataclass(frozen=True)
-class RandomApi(vendor_library.RandomApi):
+class RandomApi(vendor_library.Api):
     """How a library spells it: functions, those of numbers by dtype, and the number of the default kind."""
 
     set_seed: str
