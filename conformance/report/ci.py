@@ -16,13 +16,14 @@ from conformance.report.causes import Finding, find_causes
 from conformance.report.causes.compile_errors import compile_error_of
 from conformance.report.run_notes import remarks
 from conformance.report.runs import Records, executed, given_specs, labels, listed, rerun, what_was_judged
-from conformance.report.tally import launcher_results, of_module, results, tally
+from conformance.report.tally import of_module, results, results_of, selected_entries, tally
+from conformance.spec.entry import ROWS as ENTRY_ROWS
+from conformance.spec.entry import Entry
 from conformance.spec.load import Specs
 from conformance.status import EXPLAINED, ROWS
 from conformance.text import one_line, some, visible
 
 _ELEMENT: Mapping[str, str] = {status: row.junit for status, row in ROWS.items() if row.junit}
-_LAUNCHER = dict(_ELEMENT)
 
 
 def render_junit(records: Records, specs: Specs, asked: Asked = NOT_ASKED) -> str:
@@ -35,13 +36,13 @@ def render_junit(records: Records, specs: Specs, asked: Asked = NOT_ASKED) -> st
     root = ElementTree.Element("testsuites", name="candle-parity")
     for name, record in zip(labels(found), found, strict=True):
         rows = results(record, specs)
-        for module in specs.modules:
-            title = module if len(found) == 1 else f"{module} ({name})"
-            _suite(root, title, record, of_module(rows, module), _facts(record, rows, specs), asked.expected)
-        for module in specs.launcher_modules if record.launchers else ():
-            title = f"launchers: {module}" if len(found) == 1 else f"launchers: {module} ({name})"
-            called = of_module(launcher_results(record, specs), module)
-            _suite(root, title, record, called, _facts(record, rows, specs), asked.expected, _LAUNCHER)
+        facts = _facts(record, rows, specs)
+        for entry in selected_entries([record]):
+            of_entry = results_of(entry, record, specs)
+            for module in specs.modules_of(entry):
+                title = module if entry == "kernel" else f"{ENTRY_ROWS[entry].plural}: {module}"
+                title += "" if len(found) == 1 else f" ({name})"
+                _suite(root, title, record, of_module(of_entry, module), facts, asked.expected, entry)
     if asked.unmet is not None and all(one.tag not in ("failure", "error") for one in root.iter()):
         suite = ElementTree.SubElement(
             root, "testsuite", name="verdict", tests="1", failures="1", errors="0", skipped="0"
@@ -65,12 +66,13 @@ def _facts(record: Record, rows: list[KernelResult], specs: Specs) -> dict[str, 
     return {key: value for key, value in facts.items() if value}
 
 
-def _kind(row: KernelResult, expected: Mapping[str, str], elements: Mapping[str, str]) -> str:
-    # A message says that the kernel was selected, and why it has no verdict all the same.
+def _kind(row: KernelResult, expected: Mapping[str, str], entry: Entry) -> str:
     if row.known_reason is not None or row.name in expected:
         return "skipped"
-    unjudged = row.lost if elements is _LAUNCHER else row.status == "not_run" and row.message
-    return "error" if unjudged else elements.get(row.status, "")
+    # A message says that the kernel was selected, and why it has no verdict all the same.
+    idle = row.status == "not_run" and row.message
+    unjudged = idle if ENTRY_ROWS[entry].must_be_there else row.lost
+    return "error" if unjudged else _ELEMENT.get(row.status, "")
 
 
 def _suite(
@@ -80,9 +82,9 @@ def _suite(
     rows: list[KernelResult],
     facts: dict[str, str],
     expected: Mapping[str, str],
-    elements: Mapping[str, str] = _ELEMENT,
+    entry: Entry,
 ) -> None:
-    kinds = [_kind(row, expected, elements) for row in rows]
+    kinds = [_kind(row, expected, entry) for row in rows]
     suite = ElementTree.SubElement(
         root,
         "testsuite",
@@ -159,7 +161,7 @@ def _notice(text: str) -> str:
 def _of(record: Record, specs: Specs, name: str) -> Iterator[str]:
     parts = [
         find_causes([row for row in rows if row.status in EXPLAINED], specs)
-        for rows in (results(record, specs), launcher_results(record, specs))
+        for rows in (results_of(entry, record, specs) for entry in selected_entries([record]))
     ]
     shown_before: set[str] = set()  # a kernel is shown under its first cause
     for finding in (finding for part in parts for finding in part):

@@ -11,7 +11,8 @@ from conformance.report.causes.text import heading as causes_heading
 from conformance.report.comparison import KINDS, Changes, Difference, changes
 from conformance.report.run_notes import shared_remarks
 from conformance.report.runs import Records, executed, given_specs, identity, labels, listed
-from conformance.report.tally import launcher_results, launchers, of_module, results, tally
+from conformance.report.tally import launchers, of_module, results, results_of, selected_entries, tally
+from conformance.spec.entry import ROWS as ENTRY_ROWS
 from conformance.spec.load import Specs
 from conformance.status import ROWS
 from conformance.text import code, counted, plain, shortened
@@ -39,21 +40,20 @@ def render_summary(records: Records, specs: Specs, baseline: Record | None = Non
     changed = changes(found, baseline, specs)
     if changed is not None:
         _changes(page, changed)
-    page.table(*_modules("Kernels", names, rows, specs.modules))
-    called = [launcher_results(record, specs) for record in found]
-    if any(record.launchers for record in found):
-        page.table(*_modules("Launchers", names, called, specs.launcher_modules))
-    for name, findings in (*shared_causes(names, rows, specs), *shared_causes(names, called, specs)):
+    parts = {entry: [results_of(entry, record, specs) for record in found] for entry in selected_entries(found)}
+    for entry, part in parts.items():
+        page.table(*_modules(ENTRY_ROWS[entry].plural.capitalize(), names, part, specs.modules_of(entry)))
+    for name, findings in (pair for part in parts.values() for pair in shared_causes(names, part, specs)):
         about = f"{causes_heading(findings)}{f' ({name})' if len(names) > 1 else ''}"
         lines = [_cause(described(finding)) for finding in findings]
         page.add(lines[:_OPEN_CAUSES], "cause", title=f"**{plain(about)}**")
         page.add(lines[_OPEN_CAUSES:], "cause", folded="more causes")
-    parts = [("kernel", *pair) for pair in zip(names, rows, strict=True)]
-    parts += [("launcher", *pair) for pair in zip(names, called, strict=True)]
-    for what, name, part in parts:
-        bad = [row for row in part if row.status in _FAILING]
-        title = f"{counted(len(bad), what)} with a verdict other than pass{f': {name}' if len(names) > 1 else ''}"
-        page.add(map(_kernel, bad), what, folded=title)
+    for entry, part in parts.items():
+        noun = ENTRY_ROWS[entry].noun
+        for name, of_run in zip(names, part, strict=True):
+            bad = [row for row in of_run if row.status in _FAILING]
+            title = f"{counted(len(bad), noun)} with a verdict other than pass{f': {name}' if len(names) > 1 else ''}"
+            page.add(map(_kernel, bad), noun, folded=title)
     return page.text()
 
 

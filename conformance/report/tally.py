@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.record import KernelResult, Record, every_kernel
+from conformance.spec.entry import ENTRIES, Entry
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.status import EXPLAINED, ROWS, WORST_FIRST
@@ -110,19 +111,27 @@ def _placed(row: KernelResult, kernel: Kernel) -> KernelResult:
     return row.model_copy(update=place)
 
 
+def results_of(entry: Entry, record: Record, specs: Specs) -> list[KernelResult]:
+    """As ``results``, of one kind of entry: one that was not selected is ``not_run``."""
+    given = {row.name: row for row in record.rows_of(entry)}
+    known = specs.of(entry).items()
+    return [_placed(given.get(name) or KernelResult.not_run(kernel), kernel) for name, kernel in known]
+
+
+def selected_entries(records: Iterable[Record]) -> list[Entry]:
+    """The kinds of entry that reports of these records tell of: kernels, and what some record has beside them."""
+    found = list(records)
+    return [entry for entry in ENTRIES if entry == "kernel" or any(record.rows_of(entry) for record in found)]
+
+
 def launcher_results(record: Record, specs: Specs) -> list[KernelResult]:
     """A result for every launcher of the specs, in their order, as ``results``."""
-    return _called(record.launchers, specs.launchers)
+    return results_of("launcher", record, specs)
 
 
 def library_results(record: Record, specs: Specs) -> list[KernelResult]:
     """A result for every call of a library, as ``launcher_results``."""
-    return _called(record.libraries, specs.libraries)
-
-
-def _called(rows: Iterable[KernelResult], known: Mapping[str, Kernel]) -> list[KernelResult]:
-    given = {row.name: row for row in rows}
-    return [_placed(given.get(name) or KernelResult.not_run(kernel), kernel) for name, kernel in known.items()]
+    return results_of("library", record, specs)
 
 
 def launchers(record: Record, specs: Specs) -> str:

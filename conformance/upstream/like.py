@@ -10,6 +10,7 @@ from pathlib import Path
 
 from conformance.dtypes import DTYPES, SPELLINGS
 from conformance.spec import SpecError
+from conformance.spec.entry import ENTRIES, ROWS
 from conformance.spec.expand import expand
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
@@ -86,14 +87,15 @@ def additions_like(origin: Origin, lines: Mapping[str, int], bound: Bound | None
 
 def check_new(specs: Specs, folder: Path, names: Sequence[str]) -> None:
     """Raises ``SpecError`` for names that are taken."""
-    there = {**specs.kernels, **specs.launchers}
+    there = {name: kernel for entry in ENTRIES for name, kernel in specs.of(entry).items()}
     taken = [there[name] for name in names if name in there]
     if taken:
+        kind = ROWS[taken[0].entry]
         shown, many = ", ".join(f"{kernel.name} ({kernel.upstream})" for kernel in taken), len(taken) > 1
         raise SpecError(
             folder / f"{taken[0].module}.yaml",
             None,
-            f"{taken[0].entry}{'s' if many else ''} {shown} {'are' if many else 'is'} there already",
+            f"{kind.plural if many else kind.noun} {shown} {'are' if many else 'is'} there already",
             "leave out what is there" if len(taken) < len(names) else "give another name",
         )
 

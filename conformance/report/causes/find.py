@@ -17,6 +17,7 @@ from conformance.report.causes.cause import FIXES_UPSTREAM, OTHER_GEOMETRIES, SC
 from conformance.report.causes.compile_errors import CAUSE, compile_error_of
 from conformance.report.causes.older_candle import older_candle
 from conformance.report.causes.table import CAUSES
+from conformance.spec.entry import ROWS
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.status import FAILED_LAUNCHES
@@ -64,11 +65,11 @@ class Share:
 
 @dataclass
 class Finding:
-    """A cause and the kernels, or launchers, that have it.
+    """A cause and what has it.
 
     ``detail`` tells causes of one row apart, such as compile errors; ``places`` are where the compiler saw these.
-    ``what`` is what has the cause: "kernel" or "launcher". ``age`` says which of Candle's changes the port has not
-    followed, if the cause shows that.
+    ``what`` has the cause: a kernel, a launcher or a library call. ``age`` says which of Candle's changes the port has
+    not followed, if the cause shows that.
     """
 
     cause: Cause
@@ -115,8 +116,7 @@ def find_causes(rows: Sequence[KernelResult], specs: Specs) -> list[Finding]:
     """
     found: dict[tuple[str, str], Finding] = {}
     for row in rows:
-        what = "launcher" if row.name in specs.launchers else "kernel"
-        what = "library call" if row.name in specs.libraries else what
+        what = next((kind.noun for entry, kind in ROWS.items() if row.name in specs.of(entry)), ROWS["kernel"].noun)
         if row.known_reason:
             continue
         if row.status == "compile_error":
