@@ -127,6 +127,27 @@ def test_the_list_begins_with_failures(opened: Any) -> None:
     assert page.texts("#kernel h2") == ["uneg_f32"]
 
 
+def test_what_to_do_next_is_told_by_what_it_gains(opened: Any) -> None:
+    other = [result(name, "signature", message="parameter 2 is size_t") for name in ("uneg_f32", "uneg_f16")]
+    absent = [result(name, "missing", source=None) for name in ("uelu_f32", "fill_u8", "fill_u32")]
+    page = opened(render_html(record(*other, *absent), SPECS))
+    said = [" ".join(text.split()) for text in page.texts(".next p, .next .gained")]
+    assert said == [
+        "Mend this cause: up to +2 kernels; then up to 3 of 748 kernels are at parity.",
+        "+2",
+        "3 kernels still to be written: fill (2), unary (1).",
+    ]
+    page.tab.click(".next a")
+    assert page.texts("#kernel h2") == ["uneg_f16"]
+
+
+def test_where_nothing_is_to_be_done_nothing_is_proposed(opened: Any) -> None:
+    right = [result(name, "pass") for name in SPECS.kernels]
+    page = opened(render_html(Record.of(run_info(), right), SPECS))
+    assert page.tab.locator(".next").count() == 0
+    assert page.texts("h1 .share") == ["100.0%"]
+
+
 def test_the_tab_key_stops_once_at_each_module(opened: Any) -> None:
     page = opened(render_html(record(), SPECS))
     stops = page.tab.locator("#map a.cell:not([tabindex='-1'])")

@@ -19,6 +19,7 @@ from conformance.report.comparison import KINDS, Changes, changes
 from conformance.report.headline import headline
 from conformance.report.html.data import page_data
 from conformance.report.html.grid import tables
+from conformance.report.html.next_steps import next_steps
 from conformance.report.run_notes import shared_remarks
 from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.tally import ABSENT, columns_of, launcher_results, launchers, of_module, results, tally
@@ -41,6 +42,7 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
     rows = [results(record, specs) for record in found]
     called = [launcher_results(record, specs) if any(one.launchers for one in found) else [] for record in found]
     changed = changes(found, baseline, specs)
+    head = headline(found, names, rows, specs)
     trends = _trends(found, names, rows, baseline, changed, specs)
     data = page_data(found, names, rows, called, specs, changed, source_url)
     data["statuses"] = [[status, ROWS[status].sign, ROWS[status].words] for status in STATUSES]
@@ -50,7 +52,8 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
         page_style(),
         list(map(Path, _SCRIPTS)),
         data,
-        headline=headline(found, names, rows, specs),
+        headline=head,
+        next=next_steps(rows[head.run], specs),
         **_verdicts(found, names, rows, specs, trends),
         trends=trends.values(),
         legend=_legend([*rows, *called]),

@@ -19,6 +19,7 @@ for (const figure of all("figure[data-module]"))
 
 function drawMap(found) {
   const shown = new Set(found);
+  for (const box of all(".next")) box.hidden = state.q !== "" || state.status !== "" || state.module !== "";
   for (const note of all(".nothing")) note.hidden = found.length > 0;
   const counts = {};
   kernels.forEach((kernel, at) => {
