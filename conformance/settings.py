@@ -173,7 +173,7 @@ class Settings(Options):
         read=Path,
         metavar="FILE",
         help="what the port says of itself (default: its candle-parity.toml or pyproject.toml)",
-        commands=(*COMPILING, "wiring"),
+        commands=(*COMPILING, "list", "export", "wiring"),
         pytest=True,
         compiles=True,
         repeated=True,
@@ -202,6 +202,16 @@ class Settings(Options):
         metavar="DIR",
         help="specs other than the shipped ones",
         commands=(*COMPILING, "list", "export", "report", "board", "drift", "wiring"),
+        repeated=True,
+    )
+
+    own: bool = option(
+        False,
+        "--own",
+        read=bool,
+        help="judge the port's own kernels too: runs its reference functions, Python outside of the sandbox",
+        commands=(*LAUNCHING, "export"),
+        pytest=True,
         repeated=True,
     )
 
@@ -252,6 +262,15 @@ class Gate(Options):
         read=percentage,
         metavar="PCT",
         help="the same for the linked launchers, which are counted apart from the kernels",
+        in_file=True,
+        pytest=True,
+    )
+    fail_under_own: float | None = reporting(
+        None,
+        "--fail-under-own",
+        read=percentage,
+        metavar="PCT",
+        help="the same for the port's own kernels (--own), which are counted apart from Candle's",
         in_file=True,
         pytest=True,
     )

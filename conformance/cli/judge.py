@@ -131,8 +131,12 @@ def resumable(arguments: argparse.Namespace, recorded: Callable[[Result], Record
         record = recorded(result)
         if arguments.json is not None:
             write_record(record, arguments.json)
-        called = {row.name for row in record.launchers}
-        parts = (("kernels", set(result.selected) - called), ("launchers", called.intersection(result.selected)))
+        called, own = ({row.name for row in part} for part in (record.launchers, record.own))
+        parts = (
+            ("kernels", set(result.selected) - called - own),
+            ("launchers", called.intersection(result.selected)),
+            ("own kernels", own.intersection(result.selected)),
+        )
         counts = [f"{len(names & result.outcomes.keys())} of {len(names)} {what}" for what, names in parts if names]
         judged = f"{' and '.join(counts)} are judged"
         how = "no journal could be kept" if journal.warning else "the same command with --resume goes on from there"
@@ -147,8 +151,8 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
     names = set(result.outcomes) | set(result.selected)
-    rows = [row for row in (*record.kernels, *record.launchers, *record.libraries) if row.name in names]
-    problems = result.settled(specs.kernels, specs.launchers).problems
+    rows = [row for row in record.every_row if row.name in names]
+    problems = result.settled(specs.loaded_by_name, specs.launchers).problems
     asked = asked_of(gating, record, rows, specs, problems) if arguments.junit else NOT_ASKED
     unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing, asked))
     watched = getattr(arguments, "watched", False)  # then the screen was cleared, and failures stand at its top
@@ -205,8 +209,7 @@ def _print_warnings(result: Result) -> None:
 def _print_failures(record: Record, result: Result, specs: Specs, every: bool = False) -> None:
     """The first failure of the first kernel of each cause, then of further kernels that compile, on standard output;
     with ``every`` of each failing kernel."""
-    every_row = (*record.kernels, *record.launchers, *record.libraries)
-    judged = [row for row in every_row if row.name in result.outcomes and row.known_reason is None]
+    judged = [row for row in record.every_row if row.name in result.outcomes and row.known_reason is None]
     bad = {row.name: row for row in judged if row.status in EXPLAINED}
     if not bad:
         return

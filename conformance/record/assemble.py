@@ -43,7 +43,7 @@ def assemble(
     ``recordings`` is what the trace files of a replay say of themselves. Of a ``shard``, ``others`` has the shards of
     the kernels that were selected and that it leaves to them.
     """
-    reasons = result.settled(specs.kernels, specs.launchers).reasons
+    reasons = result.settled(specs.loaded_by_name, specs.launchers).reasons
     judged = [(specs.entry(name), outcome) for name, outcome in result.outcomes.items()]
     rows = [
         outcome.row(
@@ -65,8 +65,12 @@ def assemble(
     launchers, libraries = (
         [entries[name] for name in part if name in entries] for part in (specs.launchers, specs.libraries)
     )
-    kernels = [row for name, row in entries.items() if name not in {**specs.launchers, **specs.libraries}]
-    return Record.of(run, every_kernel(specs, kernels), launchers, libraries)
+    own: list[KernelResult] = []
+    if entries.keys() & specs.own.keys():  # then all of them: they have a share, too
+        own = [entries.get(name) or KernelResult.not_run(kernel) for name, kernel in specs.own.items()]
+        run = run.model_copy(update={"own_digest": specs.own_digest})
+    kernels = [row for name, row in entries.items() if name in specs.kernels]
+    return Record.of(run, every_kernel(specs, kernels), launchers, libraries, own)
 
 
 def _not_judged(kernel: Kernel, result: Result) -> KernelResult:

@@ -96,7 +96,9 @@ def _with_build(record: Record, build: Record) -> Record:
         kept = {target: build for target, build in kernel.compiles_for.items() if target not in targets}
         kernels.append(kernel.model_copy(update={"compiles_for": {**kept, **compiled.get(kernel.name, {})}}))
     builds = {**record.run.builds, **build.run.builds}
-    return Record.of(record.run.model_copy(update={"builds": builds}), kernels, record.launchers, record.libraries)
+    return Record.of(
+        record.run.model_copy(update={"builds": builds}), kernels, record.launchers, record.libraries, record.own
+    )
 
 
 def _runs(records: Sequence[Record]) -> list[Record]:
@@ -116,6 +118,7 @@ def _rows(record: Record) -> Iterator[KernelResult]:
     yield from record.kernels
     yield from record.launchers
     yield from record.libraries
+    yield from record.own
 
 
 def _judged(record: Record) -> set[str]:
@@ -137,6 +140,7 @@ def _merged(parts: Sequence[Record]) -> Record:
     counts = [run.selected for run in runs if run.selected is not None]
     launchers = _together([part.launchers for part in parts])
     libraries = _together([part.libraries for part in parts])
+    own = _together([part.own for part in parts])
     judged = sum(row.status != "not_run" for row in results.values())
     selected = min(sum(counts), len(results)) if len(counts) == len(runs) else None
     stopped = any((row.message or "").startswith(INTERRUPTED) for row in launchers.values())
@@ -148,7 +152,7 @@ def _merged(parts: Sequence[Record]) -> Record:
             "patterns": tuple(dict.fromkeys(patterns)),
         }
     )
-    return Record.of(run, results.values(), launchers.values(), libraries.values())
+    return Record.of(run, results.values(), launchers.values(), libraries.values(), own.values())
 
 
 def _of_all(runs: Sequence[RunInfo]) -> dict[str, Any]:
@@ -313,4 +317,5 @@ def _joined(parts: Mapping[str, Record]) -> Record:
     )
     launchers = {row.name: settled(row) for record in parts.values() for row in record.launchers}
     libraries = {row.name: settled(row) for record in parts.values() for row in record.libraries}
-    return Record.of(run, kernels, launchers.values(), libraries.values())
+    own = {row.name: settled(row) for record in parts.values() for row in record.own}
+    return Record.of(run, kernels, launchers.values(), libraries.values(), own.values())

@@ -151,12 +151,15 @@ class RunInfo(Row):
     options: Texts = ()
     """What the sources were compiled with, of the command line and of the port's file: ``-D NAME=1``; and options
     without a field of their own."""
+    own_digest: str | None = None
+    """A digest of the specs, references and launch families of the port's own kernels (null: none was judged)."""
 
     @property
     def judged_alike(self) -> Hashable:
         """What verdicts depend on, but for what the port declares: the same kernels judged alike have the same ones."""
         how = (self.runtime, self.arch, self.wave, self.orders, self.compiler, self.emulator, self.target, self.perturb)
-        made_from = self.kernels, self.sources, self.specs_digest, self.harness, self.subject, self.traces
+        of_what = self.specs_digest, self.own_digest, self.harness, self.subject, self.traces
+        made_from = self.kernels, self.sources, *of_what
         return how, judged_with(self.options), made_from
 
     @property
@@ -204,8 +207,9 @@ _Rows = Annotated[tuple[Annotated[KernelResult, AfterValidator(_agrees)], ...], 
 class Record(Row):
     """One run over every kernel of the specs.
 
-    ``launchers`` are the linked host functions that were selected, ``libraries`` the calls of the vendor's libraries:
-    counted apart, and in no figure of the summary.
+    ``launchers`` are the linked host functions that were selected, ``libraries`` the calls of the vendor's libraries,
+    ``own`` all kernels that the port has and Candle has not, where one was selected: counted apart, and in no figure of
+    the summary. A file has ``own`` only where there are some.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -214,17 +218,31 @@ class Record(Row):
     kernels: _Rows
     launchers: _Rows = ()
     libraries: _Rows = ()
+    own: _Rows = ()
 
     @classmethod
-    def of(cls, run: RunInfo, kernels: _Results, launchers: _Results = (), libraries: _Results = ()) -> Record:
+    def of(
+        cls, run: RunInfo, kernels: _Results, launchers: _Results = (), libraries: _Results = (), own: _Results = ()
+    ) -> Record:
         """The record of ``kernels``, with its summary; see ``every_kernel`` for a complete list."""
         rows = tuple(kernels)
-        summary, called = summarise(rows), (tuple(launchers), tuple(libraries))
-        return cls(run=run, summary=summary, kernels=rows, launchers=called[0], libraries=called[1])
+        return cls(
+            run=run,
+            summary=summarise(rows),
+            kernels=rows,
+            launchers=tuple(launchers),
+            libraries=tuple(libraries),
+            own=tuple(own),
+        )
+
+    @property
+    def every_row(self) -> tuple[KernelResult, ...]:
+        """The rows of kernels, launchers, calls of libraries and own kernels."""
+        return (*self.kernels, *self.launchers, *self.libraries, *self.own)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        names = Counter(kernel.name for kernel in (*self.kernels, *self.launchers, *self.libraries))
+        names = Counter(kernel.name for kernel in self.every_row)
         twice = [name for name, count in names.items() if count > 1]
         if twice:
             raise ValueError(f"kernel {twice[0]!r} is recorded twice")

@@ -26,6 +26,7 @@ from conformance.report.tally import (
     library_results,
     of_family,
     of_module,
+    own_results,
     results,
     tally,
     worst,
@@ -47,18 +48,19 @@ def render_terminal(records: Records, specs: Specs, screen: Screen = LOG) -> str
     """
     found = listed(records)
     rows = [results(record, specs) for record in found]
-    own = {row.name for record in found for row in (*record.launchers, *record.libraries)}
+    besides = {row.name for record in found for row in (*record.launchers, *record.libraries, *record.own)}
     parts = (
         (_Kind("launchers", specs.launcher_modules, len(specs.launchers)), launcher_results),
         (_Kind("library calls", specs.library_modules, len(specs.libraries)), library_results),
+        (_Kind("own kernels", figures.own_modules(found), max(len(record.own) for record in found)), own_results),
     )
     kernels = _chosen(found, rows)
     out: list[Text | Table] = []
-    if kernels or not own:
+    if kernels or not besides:
         out += _part(_Kind("kernels", specs.modules, len(specs.kernels)), found, rows, kernels, screen)
     for kind, results_of in parts:
         called = [results_of(record, specs) for record in found]
-        chosen = _chosen(found, called) & own
+        chosen = _chosen(found, called) & besides
         if chosen:
             out += [Text()] if out else []
             out += _part(kind, found, called, chosen, screen)
@@ -179,10 +181,11 @@ def _verdict(name: str, record: Record, rows: Sequence[KernelResult], specs: Spe
     total = tally(rows)
     judged = [row for row in rows if _selected(record, row)]
     judged += [row for row in (*record.launchers, *record.libraries) if row.status != "not_run"]
+    judged += [row for row in record.own if _selected(record, row)]
     style = "bold green" if judged and all(row.status == "pass" for row in judged) else "bold"
     given = given_specs(record.run, specs)
-    besides = figures.launchers(record, specs)
     text = f"{name}: {total.passing} of {total.total} kernels{given} at parity ({total.percent}%)"
+    besides = figures.launchers(record, specs)
     return Text(f"{text}, {besides}" if besides else text, style)
 
 
@@ -192,7 +195,8 @@ def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, wi
     counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
     totals = [Text(f"{count} {status}", ROWS[status].style) for status, count in counts.items() if count]
     lines += [Text("  ").append(Text(", ").join(totals))] if totals else []
-    for what, part in (("launchers", record.launchers), ("library calls", record.libraries)):
+    parts = (("launchers", record.launchers), ("library calls", record.libraries), ("own kernels", record.own))
+    for what, part in parts:
         called = Counter(row.status for row in part)
         if called:
             said = ", ".join(f"{called[status]} {status}" for status in STATUSES if called[status])
@@ -207,7 +211,7 @@ def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, wi
     for remark in remarks(record, rows, specs):
         lines += _indented(one_line(str(remark)), width)
     lines += [Text(f"  {one_line(target)}: {compiles(rows, target)}") for target in record.run.builds]
-    for judged in (rows, launcher_results(record, specs), library_results(record, specs)):
+    for judged in (rows, launcher_results(record, specs), library_results(record, specs), [*record.own]):
         if all(row.status not in EXPLAINED for row in judged):
             continue
         from conformance.report.causes import cause_lines, find_causes  # what a run without a failure does without

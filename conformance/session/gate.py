@@ -55,6 +55,7 @@ class Judged:
     kernels: Part
     launchers: Part = NO_LAUNCHERS
     libraries: Part = NO_LAUNCHERS
+    own: Part = NO_LAUNCHERS
     specs: str = ""
     problems: Sequence[str] = ()
     shard: str | None = None
@@ -64,24 +65,25 @@ class Judged:
     @property
     def called(self) -> list[KernelResult]:
         """The launchers that count: one that no source defines does not, unless only launchers were selected."""
-        alone = not (self.kernels.rows or self.libraries.rows)
+        alone = not (self.kernels.rows or self.libraries.rows or self.own.rows)
         return [row for row in self.launchers.rows if alone or row.status not in ("missing", "not_run")]
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The exit code; ``line`` is what the gates say on standard output (``None`` without a gate), ``launchers`` what
-    the gate of the launchers says, ``why`` are the sentences for standard error."""
+    """The exit code; ``line`` is what the gates say on standard output (``None`` without a gate), ``launchers`` and
+    ``own`` what the gates of launchers and of own kernels say, ``why`` are the sentences for standard error."""
 
     code: int
     line: str | None = None
     why: tuple[str, ...] = ()
     launchers: str | None = None
+    own: str | None = None
 
     @property
     def lines(self) -> list[str]:
         """What is printed on standard output."""
-        return [line for line in (self.line, self.launchers) if line is not None]
+        return [line for line in (self.line, self.launchers, self.own) if line is not None]
 
 
 @dataclass(frozen=True)
@@ -121,21 +123,24 @@ def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None
     gates they decide alone: ``fail_under``, the coverage in percent, compared unrounded, and ``against``, a baseline
     from which nothing may have become worse; with both, both have to be met. Without a gate every selected kernel must
     have passed or have a declared failure. ``strict`` asks for that too. Launchers have a gate of their own, and no
-    part in ``fail_under``; without a gate, and with ``strict``, one that was judged and failed is a failure too.
+    part in ``fail_under``; without a gate, and with ``strict``, one that was judged and failed is a failure too. The
+    same holds for the port's own kernels.
     """
     below = "the coverage is below the gate" if against is not None else ""  # else its text says it
     coverage = _share_gate("coverage", judged.kernels, asked.fail_under, f" kernels{judged.specs}", below)
     figures = [*coverage, *_baseline(against)]
     launchers = _share_gate("launchers", judged.launchers, asked.fail_under_launchers)
+    own = _share_gate("own kernels", judged.own, asked.fail_under_own)
+    gated = bool(figures or launchers or own)
     line = "; ".join(one.text for one in figures) or None
-    own = launchers[0].text if launchers else None
-    lost = _lost(judged, asked, against, gated=bool(figures or launchers))
+    apart = [gate[0].text if gate else None for gate in (launchers, own)]
+    lost = _lost(judged, asked, against, gated)
     if lost is not None or judged.undecided is not None:
         open_ = "not decided" + (f": {judged.undecided}" if judged.undecided else "")
-        line, own = (None if text is None else f"{text}: {open_}" for text in (line, own))
-        return Decision(BAD_INPUT, line, () if lost is None else (lost,), own)
-    clean, why = _clean(judged, gated=bool(figures or launchers))
-    if not figures and not launchers:
+        lines = [None if text is None else f"{text}: {open_}" for text in (line, *apart)]
+        return Decision(BAD_INPUT, lines[0], () if lost is None else (lost,), *lines[1:])
+    clean, why = _clean(judged, gated)
+    if not gated:
         return Decision(MET if clean.met else NOT_MET, None, why)
     strict = [clean] if asked.strict else []
     if judged.shard is not None:
@@ -144,11 +149,14 @@ def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None
         return Decision(_code(strict), line, why)
     others = strict if _code(coverage) == MET else []
     others += [_Condition("other tests", False, judged.spoiled)] if judged.spoiled else []
-    code = _code([*figures, *launchers, *others])
-    own = f"{own}: {_verdict(launchers)}" if launchers else None
-    if not figures:
-        return Decision(code, None, why, own if _code(others) == MET else f"{own}; {_verdict(others)}")
-    return Decision(code, f"{line}: {_verdict([*figures, *others])}", why, own)
+    code = _code([*figures, *launchers, *own, *others])
+    apart = [f"{gate[0].text}: {_verdict(gate)}" if gate else None for gate in (launchers, own)]
+    if figures:
+        return Decision(code, f"{line}: {_verdict([*figures, *others])}", why, *apart)
+    if _code(others) == NOT_MET:  # the last line says it where no gate of Candle's kernels is there to do so
+        last = max(place for place, text in enumerate(apart) if text is not None)
+        apart[last] = f"{apart[last]}; {_verdict(others)}"
+    return Decision(code, None, why, *apart)
 
 
 def _code(conditions: Sequence[_Condition]) -> int:
@@ -182,7 +190,7 @@ def _baseline(against: Against | None) -> list[_Condition]:
 
 def _clean(judged: Judged, gated: bool) -> tuple[_Condition, tuple[str, ...]]:
     """Whether everything that was selected passed or fails as declared, and what standard error says where not."""
-    rows = [*judged.kernels.rows, *judged.called, *judged.libraries.rows]
+    rows = [*judged.kernels.rows, *judged.called, *judged.libraries.rows, *judged.own.rows]
     failed = [row for row in rows if row.status in FAILURES and row.known_reason is None]
     idle = [row for row in rows if row.status == "not_run"]
     missing = [row for row in failed if row.status == "missing"]
@@ -191,7 +199,12 @@ def _clean(judged: Judged, gated: bool) -> tuple[_Condition, tuple[str, ...]]:
     why += [f"defined in no source: {_names(missing)}"] if missing and not gated else []
     why += [f"{row.name}: {row.message}" for row in missing if row.message is not None][:1]
     bad = {row.name for row in (*failed, *idle)}
-    parts = (("kernels", judged.kernels.rows), ("launchers", judged.called), ("libraries", judged.libraries.rows))
+    parts = (
+        ("kernels", judged.kernels.rows),
+        ("launchers", judged.called),
+        ("libraries", judged.libraries.rows),
+        ("own kernels", judged.own.rows),
+    )
     kinds = " and ".join(word for word, part in parts if any(row.name in bad for row in part))
     what = f"{len(bad)} of the selected {kinds} are not at parity" if bad else "the port's declarations do not hold"
     return _Condition("strict", not (bad or judged.problems), f"--strict, and {what}"), tuple(why)
@@ -205,8 +218,8 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
     """Why the run says nothing of the port, in a sentence; ``None`` where it does. A shard may lie in a part of the
     kernels that the port does not have. A lost launcher counts where launchers do: alone, ungated, or with a gate."""
     rows, launchers, shard = judged.kernels.rows, judged.launchers.rows, judged.shard
-    counted = not rows or not gated or asked.fail_under_launchers is not None
-    every = [*rows, *launchers, *judged.libraries.rows]
+    counted = not rows or not gated or asked.fail_under_launchers is not None or asked.fail_under_own is not None
+    every = [*rows, *launchers, *judged.libraries.rows, *judged.own.rows]
     gone = [row for row in (every if counted else rows) if row.lost]
     if gone:
         whose = "kernels'" if any(row.lost for row in rows) else "launchers'"
@@ -214,7 +227,7 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
     if not every:
         return "no kernel was selected, so nothing was judged"
     if shard is None and all(row.status == "missing" for row in every):
-        what = "kernels" if rows else "launchers"
+        what = "kernels" if rows else "launchers" if launchers else "own kernels"
         why = next((row.message for row in every if row.message), "`candle-parity check` names near misses")
         return (
             f"nothing was judged: the sources define none of the {len(rows or every)} selected {what}, such as "
@@ -267,24 +280,39 @@ class Gating:
 
 
 def gating_from(
-    given: Gate, config: Config | None = None, whole: bool = True, recorded: bool = False, shard: Shard | None = None
+    given: Gate,
+    config: Config | None = None,
+    whole: bool = True,
+    recorded: bool = False,
+    shard: Shard | None = None,
+    own: bool = True,
 ) -> Gating:
     """The gates that are ``given``, else those of the port's file.
 
     ``fail_under`` of a file is for runs of every kernel: ``whole`` says that this is one. Its baseline is for ``run``:
-    ``recorded`` says that the cases are those of ``replay``. Raises ``UsageError`` for options that do not go together
-    and for a baseline that is not there or is not the record of a run.
+    ``recorded`` says that the cases are those of ``replay``, ``own`` that own kernels are judged. Raises ``UsageError``
+    for options that do not go together and for a baseline that is not there or is not the record of a run.
     """
     file = NO_GATE if config is None else config.gate
     ignored = ["baseline"] if recorded else []
     if not whole:
-        shares = ["fail_under", "fail_under_launchers"]
+        shares = ["fail_under", "fail_under_launchers", "fail_under_own"]
         if config and any(getattr(given, name) is None and getattr(file, name) is not None for name in shares):
             print(
                 f"candle-parity: fail_under of {one_line(str(config.file))} is for runs of every kernel; not asked",
                 file=sys.stderr,
             )
         ignored += shares
+    if not own:
+        if given.fail_under_own is not None:
+            raise UsageError(
+                "--fail-under-own: no own kernel is judged; give --own, and name their folders under [own] in the "
+                "port's candle-parity.toml"
+            )
+        if whole and config and file.fail_under_own is not None:
+            text = f"fail_under_own of {config.file} is not asked, as own kernels are judged with --own only"
+            print(f"candle-parity: {one_line(text)}", file=sys.stderr)
+        ignored.append("fail_under_own")
     missing = [row.name for row in Gate.rows() if getattr(given, row.name) is None and row.name not in ignored]
     asked = replace(given, **{name: getattr(file, name) for name in missing})
     if asked.update_baseline and asked.baseline is None:
@@ -350,10 +378,13 @@ def _judged(
     problems: Sequence[str] = (),
     undecided: str | None = None,
 ) -> Judged:
+    own = {row.name for row in record.own}  # of a report too, which knows no specs of them
+    kernels = {row.name for row in rows} - own - specs.launchers.keys() - specs.libraries.keys()
     judged = Judged(
-        Part([row for row in rows if row.name not in {**specs.launchers, **specs.libraries}], len(specs.kernels)),
+        Part([row for row in rows if row.name in kernels], len(specs.kernels)),
         Part([row for row in rows if row.name in specs.launchers], len(specs.launchers)),
         Part([row for row in rows if row.name in specs.libraries], len(specs.libraries)),
+        Part([row for row in rows if row.name in own], len(own)),
         given_specs(record.run, specs),
         problems,
         gating.shard,

@@ -16,7 +16,7 @@ from conformance.cache import ObjectFolder
 from conformance.files import PACKAGE, cache_folder, spec_folder
 from conformance.reading import MIB, read_bytes, shortened
 from conformance.spec import SelectionError, SpecError
-from conformance.spec.kernel import Entry, Fix, Kernel, Parameter, Tolerance, Undefined
+from conformance.spec.kernel import Entry, Fix, Kernel, Own, Parameter, Tolerance, Undefined
 
 
 def specs_digest(paths: Iterable[Path]) -> str:
@@ -53,7 +53,8 @@ class Specs:
     """All kernels by name and all modules by name, both in the order of the spec files.
 
     ``launchers`` and ``launcher_modules`` are the same of the linked host functions, ``libraries`` and
-    ``library_modules`` of the calls of libraries: each is counted apart.
+    ``library_modules`` of the calls of libraries: each is counted apart. So are ``own`` and ``own_modules``, the
+    kernels that a port has and Candle has not (``conformance.spec.own``).
 
     ``digest`` is over the names and bytes of the files. ``given`` is their folder where they are not the harness's own.
     """
@@ -68,23 +69,32 @@ class Specs:
     launcher_modules: dict[str, Module] = field(default_factory=dict)
     libraries: dict[str, Kernel] = field(default_factory=dict)
     library_modules: dict[str, Module] = field(default_factory=dict)
+    own: dict[str, Kernel] = field(default_factory=dict)
+    own_modules: dict[str, Module] = field(default_factory=dict)
+    own_digest: str | None = None
 
     def entry(self, name: str) -> Kernel:
-        """The kernel, launcher or library call ``name``; raises ``KeyError``."""
-        return self.kernels.get(name) or self.launchers.get(name) or self.libraries[name]
+        """The kernel, launcher, library call or own kernel ``name``; raises ``KeyError``."""
+        return self.kernels.get(name) or self.launchers.get(name) or self.own.get(name) or self.libraries[name]
+
+    @property
+    def loaded_by_name(self) -> dict[str, Kernel]:
+        """Candle's kernels and those of the port's own."""
+        return {**self.kernels, **self.own}
 
     def select(
         self, patterns: Sequence[str] = (), module: str | Sequence[str] | None = None, launchers: bool = False
     ) -> list[Kernel]:
         """The kernels that match any of the glob ``patterns`` (all without one) and belong to ``module``, or to one of
-        several, when given; with ``launchers`` those and the calls of libraries too, behind the kernels.
+        several, when given, and the port's own behind them; with ``launchers`` those and the calls of libraries too.
 
         They come in spec order, each once. Raises ``SelectionError`` for a module that does not exist and for a
         pattern that matches nothing (within the modules), with the nearest names.
         """
         modules = [module] if isinstance(module, str) else list(module or ())
-        known = [*self.modules, *((*self.launcher_modules, *self.library_modules) if launchers else ())]
-        entries = {**self.kernels, **({**self.launchers, **self.libraries} if launchers else {})}
+        known = [*self.modules, *self.own_modules]
+        known += [*self.launcher_modules, *self.library_modules] if launchers else []
+        entries = {**self.loaded_by_name, **({**self.launchers, **self.libraries} if launchers else {})}
         for name in modules:
             if name not in known:
                 raise SelectionError(
@@ -169,6 +179,7 @@ def _kernel(row: tuple[Any, ...]) -> Kernel:
     values["params"] = tuple(Parameter(*each) for each in values["params"])
     values["tolerance"] = Tolerance(*values["tolerance"])
     values["fix"] = values["fix"] and Fix(*values["fix"])
+    values["own"] = values["own"] and Own(*values["own"])
     values["undefined"] = tuple(Undefined(*each) for each in values["undefined"])
     return Kernel(**values)
 
