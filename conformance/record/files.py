@@ -18,8 +18,10 @@ from conformance.writing import FileError, write_text
 def record_text(record: Record) -> str:
     """The record as JSON text (no infinities, no NaN), indented by one blank so that differences can be read."""
     content = record.model_dump(mode="json", by_alias=True)
-    if not record.own:  # most ports have none: their records are as before there was such a thing
-        del content["own"], content["run"]["own_digest"]
+    # Most ports have no kernels of their own: their records are as before there was such a thing.
+    for part, key, nothing in ((content, "own", []), (content["run"], "own_digest", None)):
+        if part[key] == nothing:
+            del part[key]
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

@@ -22,7 +22,8 @@ from conformance.errors import UsageError
 from conformance.files import installed, spec_folder
 from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import Specs, did_you_mean
+from conformance.spec.load import Specs
+from conformance.text import did_you_mean
 from reference import has_module
 
 if TYPE_CHECKING:

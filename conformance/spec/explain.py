@@ -9,7 +9,6 @@ from pydantic import BaseModel, ValidationError
 
 from conformance.reading import shortened
 from conformance.spec import SpecError
-from conformance.spec.load import did_you_mean
 from conformance.spec.model import (
     TODO,
     Family,
@@ -24,6 +23,7 @@ from conformance.spec.model import (
     UpstreamDefect,
 )
 from conformance.spec.nodes import Document, Location
+from conformance.text import did_you_mean
 
 # Which model the entries of a field are, to name the keys that are allowed at a place.
 _INSIDE: dict[str, type[BaseModel]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
@@ -17,6 +16,7 @@ from conformance.files import PACKAGE, cache_folder, spec_folder
 from conformance.reading import MIB, read_bytes, shortened
 from conformance.spec import SelectionError, SpecError
 from conformance.spec.kernel import Entry, Fix, Kernel, Own, Parameter, Tolerance, Undefined
+from conformance.text import did_you_mean
 
 
 def specs_digest(paths: Iterable[Path]) -> str:
@@ -119,13 +119,6 @@ def _nothing(pattern: str, modules: Sequence[str], names: Iterable[str]) -> str:
         f"pattern {shortened(pattern, _LONGEST)!r} matches no kernel{where}"
         f"{near or '; `candle-parity list` prints every name'}"
     )
-
-
-def did_you_mean(word: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
-    """``; did you mean uexp_f32?`` where ``known`` has names near ``word`` in any case; else nothing."""
-    names = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word[:_LONGEST].lower(), list(names), n=most, cutoff=cutoff)
-    return f"; did you mean {', '.join(names[name] for name in near)}?" if near else ""
 
 
 def load_specs(folder: Path | None = None) -> Specs:

@@ -18,7 +18,8 @@ from conformance.session.selection import judgeable, judges_own, without_undefin
 from conformance.session.setup import config_from, print_notes, setup_from, setup_of_reference, specs_from, tree_from
 from conformance.settings import Gate, Settings
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import Specs, did_you_mean
+from conformance.spec.load import Specs
+from conformance.text import did_you_mean
 
 
 def options(parser: CommandParser) -> None:
