@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, FailFast, Field, model_val
 from conformance.outcome import Count, KernelResult, Row, Texts
 from conformance.reading import shortened
 from conformance.settings import judged_with
+from conformance.spec.entry import ENTRIES, ROWS, Entry
 from conformance.spec.load import Specs
 from conformance.status import STATUSES, Status
 
@@ -220,6 +221,16 @@ class Record(Row):
     libraries: _Rows = ()
     own: _Rows = ()
 
+    def rows_of(self, entry: Entry) -> tuple[KernelResult, ...]:
+        """The rows of kernels, of launchers, of library calls, or of own kernels."""
+        rows: tuple[KernelResult, ...] = getattr(self, ROWS[entry].part)
+        return rows
+
+    @property
+    def rows(self) -> tuple[KernelResult, ...]:
+        """Every row: of kernels, launchers, library calls and own kernels."""
+        return tuple(row for entry in ENTRIES for row in self.rows_of(entry))
+
     @classmethod
     def of(
         cls, run: RunInfo, kernels: _Results, launchers: _Results = (), libraries: _Results = (), own: _Results = ()
@@ -235,14 +246,9 @@ class Record(Row):
             own=tuple(own),
         )
 
-    @property
-    def every_row(self) -> tuple[KernelResult, ...]:
-        """The rows of kernels, launchers, calls of libraries and own kernels."""
-        return (*self.kernels, *self.launchers, *self.libraries, *self.own)
-
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        names = Counter(kernel.name for kernel in self.every_row)
+        names = Counter(kernel.name for kernel in self.rows)
         twice = [name for name, count in names.items() if count > 1]
         if twice:
             raise ValueError(f"kernel {twice[0]!r} is recorded twice")

@@ -22,6 +22,7 @@ from conformance.report.tally import (
     tally,
     unknown,
 )
+from conformance.spec.entry import Entry
 from conformance.spec.load import Specs
 from conformance.text import code, fence, plain
 
@@ -168,9 +169,9 @@ def _what_was_run(found: Sequence[Record], names: Sequence[str], specs: Specs) -
     return lines
 
 
-def _robustness(part: Sequence[KernelResult], specs: Specs, noun: str = "kernel") -> list[str]:
+def _robustness(part: Sequence[KernelResult], specs: Specs, entry: Entry = "kernel") -> list[str]:
     """What failed without a part in the verdict; how many there were is said above."""
-    return robustness_lines(part, specs, noun) if failed_robustness(part) else []
+    return robustness_lines(part, specs, entry) if failed_robustness(part) else []
 
 
 def _failing_launchers(

@@ -21,9 +21,10 @@ from conformance.cases.case import MOST_CHARACTERS, Case
 from conformance.errors import UsageError
 from conformance.files import installed, spec_folder
 from conformance.reading import shortened
+from conformance.spec.entry import ROWS
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
-from conformance.text import did_you_mean
+from conformance.text import counted, did_you_mean
 from reference import has_module
 
 if TYPE_CHECKING:
@@ -75,11 +76,10 @@ def select(
     return kernels, {name: tuple(dict.fromkeys(ids)) for name, ids in cases.items() if name not in whole}
 
 
-def counted(kernels: Sequence[Kernel]) -> list[str]:
-    """``3 kernels``, ``2 launchers``, ``4 library calls``, ``5 own kernels``, as far as there are such."""
-    counts = Counter("own" if kernel.own else kernel.entry for kernel in kernels)
-    words = {"kernel": "kernels", "launcher": "launchers", "library": "library calls", "own": "own kernels"}
-    return [f"{counts[kind]} {what}" for kind, what in words.items() if counts[kind]]
+def counts_by_entry(kernels: Sequence[Kernel]) -> list[str]:
+    """``3 kernels``, ``1 launcher``, ``4 library calls``, as far as there are such."""
+    counts = Counter(kernel.entry for kernel in kernels)
+    return [counted(counts[entry], row.noun) for entry, row in ROWS.items() if counts[entry]]
 
 
 def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:

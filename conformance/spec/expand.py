@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
 from conformance.dtypes import DTYPES
-from conformance.spec.kernel import Entry, Fix, Kernel, Parameter, Role, Tolerance, Undefined
+from conformance.spec.entry import ROWS, Entry
+from conformance.spec.kernel import Fix, Kernel, Parameter, Role, Tolerance, Undefined
 from conformance.spec.model import (
     Family,
     KernelTable,
@@ -56,7 +57,7 @@ class _Stanza:
         self.stanza = stanza
         self.of_candle = stanza if isinstance(stanza, Family) else None
         self.place = place
-        self.entry: Entry = self.of_candle.entry if self.of_candle else "kernel"
+        self.entry: Entry = self.of_candle.entry if self.of_candle else "own"
         self.wired_at = self.of_candle.wired_at if self.of_candle else []
         self.defects = self.of_candle.upstream_defects if self.of_candle else []
         self.cells = list(self._cells())
@@ -149,7 +150,7 @@ class _Stanza:
 
     def _check_moved(self) -> None:
         for index, name in enumerate(self.stanza.moved):
-            if name not in self.stanza.params or self.entry != "kernel":
+            if name not in self.stanza.params or ROWS[self.entry].is_host_function:
                 raise self.document.error(
                     (*self.place, "moved", index),
                     f"{name!r} is no parameter of a kernel",
@@ -235,7 +236,7 @@ class _Stanza:
                 raise self.document.error(place, f"parameter {name!r} has the unknown dtype {dtype!r}", _KNOWN_DTYPES)
             # "void*" is both the pointee's spelling and the pointer.
             pointer = bool(star) or dtype == "void*"
-            if role in _OF_LAUNCHERS and self.entry == "kernel":
+            if role in _OF_LAUNCHERS and not ROWS[self.entry].is_host_function:
                 raise self.document.error(
                     place, f"parameter {name!r} is {text!r}", f"{role} is for launchers (entry: launcher)"
                 )
