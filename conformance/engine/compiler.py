@@ -17,7 +17,7 @@ from conformance.port.compiling.cut import Cuts, cuts_of
 from conformance.port.compiling.driver import lacked
 from conformance.port.compiling.in_child import NotJudged
 from conformance.port.compiling.shards import Part, parts_of
-from conformance.port.compiling.target import Limits, NoHipcc, Target, require_hipcc
+from conformance.port.compiling.target import CompileLimits, CompileTarget, NoHipcc, require_hipcc
 from conformance.port.definitions.source_text import SourceError
 from conformance.port.definitions.special_files import refuse_special_files
 from conformance.port.options import BuildOptions, is_cuda
@@ -180,9 +180,9 @@ class Compiler:
             self._made[source.label, launchers] = found
         return found
 
-    def _target(self) -> Target:
+    def _target(self) -> CompileTarget:
         ready = self._ready()
-        return Target(self.kind, self._setup.wave, ready.arch, ready.identity)
+        return CompileTarget(self.kind, self._setup.wave, ready.arch, ready.identity)
 
     def _extra(self, source: KernelSource) -> tuple[str, ...]:
         """The options for ``source`` in addition to those of its tree."""
@@ -192,8 +192,8 @@ class Compiler:
         return ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
 
     @property
-    def _limits(self) -> Limits:
-        return Limits(seconds=self._setup.compile_seconds)
+    def _limits(self) -> CompileLimits:
+        return CompileLimits(seconds=self._setup.compile_seconds)
 
     @property
     def _chosen(self) -> CompilerChoice:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.spec.kernel import Kernel, Tolerance
-from conformance.spec.load import Module, Specs
+from conformance.spec.load import SpecModule, Specs
 from conformance.status import EXPLAINED, ROWS, WORST_FIRST
 
 ABSENT = ("missing", "not_run")
@@ -98,7 +98,7 @@ def columns_of(table: str) -> list[Column]:
 def results(record: Record, specs: Specs) -> list[KernelResult]:
     """A result for every kernel of the specs, in their order; a kernel that no spec has is left out.
 
-    Module, family and place in Candle are those of the specs, whatever the record says.
+    SpecModule, family and place in Candle are those of the specs, whatever the record says.
     """
     return every_kernel(
         specs, (_placed(row, specs.kernels[row.name]) for row in record.kernels if row.name in specs.kernels)
@@ -141,12 +141,12 @@ def with_recorded_own(specs: Specs, records: Sequence[Record]) -> Specs:
     return replace(specs, own={**found, **specs.own}, own_modules={**own_modules(records), **specs.own_modules})
 
 
-def own_modules(records: Iterable[Record]) -> dict[str, Module]:
+def own_modules(records: Iterable[Record]) -> dict[str, SpecModule]:
     """The modules of the own kernels of ``records``."""
     families: dict[str, dict[str, None]] = {}
     for row in (row for record in records for row in record.own):
         families.setdefault(row.module, {})[row.family] = None
-    return {name: Module(name, "", "", 0, tuple(its)) for name, its in families.items()}
+    return {name: SpecModule(name, "", "", 0, tuple(its)) for name, its in families.items()}
 
 
 def own_kernels(record: Record) -> str:

@@ -30,7 +30,7 @@ from conformance.report.tally import (
     tally,
     worst,
 )
-from conformance.spec.load import Module, Specs
+from conformance.spec.load import SpecModule, Specs
 from conformance.status import EXPLAINED, ROWS, STATUSES
 from conformance.text import LOG, Screen, one_line, shortened
 
@@ -102,7 +102,7 @@ class _Kind:
     """What a table is of: kernels or launchers, which are counted apart."""
 
     what: str
-    modules: Mapping[str, Module]
+    modules: Mapping[str, SpecModule]
     total: int
 
 

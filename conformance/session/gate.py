@@ -33,7 +33,7 @@ _JOIN = "candle-parity report SHARD... with the same options"
 
 
 @dataclass(frozen=True)
-class Part:
+class SelectedPart:
     """The ``rows`` that were selected out of ``total`` of the specs, of one kind of entry."""
 
     rows: Sequence[KernelResult] = ()
@@ -44,7 +44,7 @@ class Part:
         return sum(row.status == "pass" for row in self.rows)
 
 
-NONE = Part()
+NONE = SelectedPart()
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class Judged:
     ``shard`` no gate decides: they are for all shards together. ``undecided`` says what makes the exit code 2 in any
     case, ``spoiled`` names a failure that overrides any gate."""
 
-    parts: Mapping[Entry, Part]
+    parts: Mapping[Entry, SelectedPart]
     specs: str = ""
     problems: Sequence[str] = ()
     shard: str | None = None
     undecided: str | None = None
     spoiled: str | None = None
 
-    def part(self, entry: Entry) -> Part:
+    def part(self, entry: Entry) -> SelectedPart:
         """What was selected of one kind."""
         return self.parts.get(entry, NONE)
 
@@ -178,7 +178,7 @@ def _verdict(conditions: Sequence[_Condition]) -> str:
     return "met" if _code(conditions) == MET else f"NOT met: {why}" if why else "NOT met"
 
 
-def _share_gate(name: str, part: Part, gate: float | None, what: str = "", why: str = "") -> list[_Condition]:
+def _share_gate(name: str, part: SelectedPart, gate: float | None, what: str = "", why: str = "") -> list[_Condition]:
     """The gate over a share in percent, compared unrounded; none where it is not asked for."""
     if gate is None:
         return []
@@ -246,7 +246,7 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
     return None
 
 
-def _share(part: Part, gate: float, what: str = "") -> str:
+def _share(part: SelectedPart, gate: float, what: str = "") -> str:
     """The percentage is rounded down, to as many digits as it takes to stand on the right side of the gate."""
     coverage = 100 * part.passed / part.total if part.total else 0.0
     for digits in range(2, 13):
@@ -373,10 +373,13 @@ def conclude(
     return decision.code
 
 
-def parts_of(rows: Sequence[KernelResult], specs: Specs) -> dict[Entry, Part]:
+def parts_of(rows: Sequence[KernelResult], specs: Specs) -> dict[Entry, SelectedPart]:
     """The selected ``rows`` by kind of entry; what no spec has counts among the kernels."""
     entries = {row.name: next((entry for entry in ENTRIES if row.name in specs.of(entry)), "kernel") for row in rows}
-    return {entry: Part([row for row in rows if entries[row.name] == entry], len(specs.of(entry))) for entry in ENTRIES}
+    return {
+        entry: SelectedPart([row for row in rows if entries[row.name] == entry], len(specs.of(entry)))
+        for entry in ENTRIES
+    }
 
 
 def _judged(
@@ -477,5 +480,6 @@ def _refused(against: Against) -> str | None:
         if part.unjudged:
             whole = "every kernel" if entry == "kernel" else "them too"
             what = counted(len(part.unjudged), ROWS[entry].noun)
-            return f"it has verdicts on {what} that were not judged here; run {whole}"
+            verb = "was" if len(part.unjudged) == 1 else "were"
+            return f"it has verdicts on {what} that {verb} not judged here; run {whole}"
     return None if against.why is None else f"{against.why}; delete it to begin with this run"

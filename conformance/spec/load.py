@@ -35,11 +35,11 @@ _FIELDS = tuple(one.name for one in fields(Kernel))
 _LONGEST = 200
 _MOST_KEPT = 16 * MIB
 
-_Found = tuple[Sequence[Kernel], Mapping[Entry, Sequence["Module"]]]
+_Found = tuple[Sequence[Kernel], Mapping[Entry, Sequence["SpecModule"]]]
 
 
 @dataclass(frozen=True)
-class Module:
+class SpecModule:
     """One spec file: the module's name, what it does, its upstream file with its line count, its families in order."""
 
     name: str
@@ -61,17 +61,17 @@ class Specs:
     """
 
     kernels: dict[str, Kernel]
-    modules: dict[str, Module]
+    modules: dict[str, SpecModule]
     upstream_repository: str = UPSTREAM_REPOSITORY
     upstream_commit: str = UPSTREAM_COMMIT
     digest: str = ""
     given: Path | None = None
     launchers: dict[str, Kernel] = field(default_factory=dict)
-    launcher_modules: dict[str, Module] = field(default_factory=dict)
+    launcher_modules: dict[str, SpecModule] = field(default_factory=dict)
     libraries: dict[str, Kernel] = field(default_factory=dict)
-    library_modules: dict[str, Module] = field(default_factory=dict)
+    library_modules: dict[str, SpecModule] = field(default_factory=dict)
     own: dict[str, Kernel] = field(default_factory=dict)
-    own_modules: dict[str, Module] = field(default_factory=dict)
+    own_modules: dict[str, SpecModule] = field(default_factory=dict)
     own_digest: str | None = None
 
     def entry(self, name: str) -> Kernel:
@@ -88,9 +88,9 @@ class Specs:
         part: dict[str, Kernel] = getattr(self, ROWS[entry].part)
         return part
 
-    def modules_of(self, entry: Entry) -> dict[str, Module]:
+    def modules_of(self, entry: Entry) -> dict[str, SpecModule]:
         """The modules of one kind of entry, by name."""
-        modules: dict[str, Module] = getattr(self, ROWS[entry].modules)
+        modules: dict[str, SpecModule] = getattr(self, ROWS[entry].modules)
         return modules
 
     def select(
@@ -168,7 +168,7 @@ def _kept(paths: Sequence[Path]) -> _Found | None:
                 objects.keep(key, content)
         return found
     rows, modules = msgpack.unpackb(content, use_list=False, unicode_errors="surrogatepass")
-    return list(map(_kernel, rows)), {entry: [Module(*row) for row in found] for entry, found in modules.items()}
+    return list(map(_kernel, rows)), {entry: [SpecModule(*row) for row in found] for entry, found in modules.items()}
 
 
 def _kernel(row: tuple[Any, ...]) -> Kernel:
@@ -192,7 +192,7 @@ def _parsed(paths: Sequence[Path]) -> _Found:
     from conformance.spec.nodes import read_document
 
     kernels: list[Kernel] = []
-    modules: dict[Entry, list[Module]] = {entry: [] for entry in ENTRIES}
+    modules: dict[Entry, list[SpecModule]] = {entry: [] for entry in ENTRIES}
     places: dict[str, str] = {}
     for path in paths:
         document = read_document(path)
@@ -205,7 +205,7 @@ def _parsed(paths: Sequence[Path]) -> _Found:
         for entry, found in modules.items():
             families = tuple(dict.fromkeys(stanza.family for stanza in spec.families if stanza.entry == entry))
             if families:
-                found.append(Module(spec.module, spec.title, spec.source, spec.source_lines, families))
+                found.append(SpecModule(spec.module, spec.title, spec.source, spec.source_lines, families))
         for kernel, location in expand(document, spec):
             if kernel.name in places:
                 raise document.error(

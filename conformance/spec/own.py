@@ -12,7 +12,7 @@ from conformance.own import OwnFolders
 from conformance.reading import read_bytes
 from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel, Own
-from conformance.spec.load import Module, Specs
+from conformance.spec.load import SpecModule, Specs
 
 _MOST_FILES = 1000
 _MOST_BYTES = 4 << 20
@@ -34,7 +34,7 @@ def with_own(specs: Specs, folders: OwnFolders, trusted: bool) -> Specs:
     taken = {**specs.kernels, **specs.launchers, **specs.libraries}
     modules = {*specs.modules, *specs.launcher_modules, *specs.library_modules}
     kernels: dict[str, Kernel] = {}
-    found: dict[str, Module] = {}
+    found: dict[str, SpecModule] = {}
     for path in paths:
         for kernel, module in _read(path, folders, taken, kernels, modules):
             reference = str(folders.reference / f"{module.name}.py")
@@ -46,7 +46,7 @@ def with_own(specs: Specs, folders: OwnFolders, trusted: bool) -> Specs:
 
 def _read(
     path: Path, folders: OwnFolders, taken: dict[str, Kernel], kernels: dict[str, Kernel], modules: set[str]
-) -> Iterator[tuple[Kernel, Module]]:
+) -> Iterator[tuple[Kernel, SpecModule]]:
     """The kernels of one file; see ``with_own``. ``kernels`` are those of the port's files before it."""
     # Here, as a run without own kernels does without YAML and pydantic's models.
     from pydantic import ValidationError
@@ -74,7 +74,7 @@ def _read(
         remedy = f"add {_shown(reference, folders)} with a function for each family: {functions}"
         raise document.error(("module",), f"module {spec.module!r} has no reference", remedy)
     families = tuple(dict.fromkeys(stanza.family for stanza in spec.families))
-    module = Module(spec.module, spec.title, _shown(path, folders), len(document.lines), families)
+    module = SpecModule(spec.module, spec.title, _shown(path, folders), len(document.lines), families)
     for kernel, place in expand(document, spec, _shown(path, folders)):
         if kernel.name in taken:
             what = "is one of Candle's launchers" if taken[kernel.name].is_launcher else "is one of Candle's kernels"

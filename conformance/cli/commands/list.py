@@ -22,6 +22,11 @@ from conformance.spec.kernel import Kernel
 from conformance.text import shortened
 from conformance.writing import write_text
 
+EXAMPLES = (
+    ("candle-parity list 'u*_f16'", "kernels, parameters and counts of cases"),
+    ("candle-parity list uexp_f32 --cases", "case ids"),
+)
+
 
 def options(parser: CommandParser) -> None:
     take_patterns(parser, OVER_CASES)

@@ -41,6 +41,9 @@ _PROVENANCE = {
 _PACKERS = 4
 """Modules compressed at a time: more would hold most of the recording in memory at once."""
 
+EXAMPLES = (("candle-parity record traces 'uexp_*' --kernels path/to/port", "what kernels answer, for replay"),)
+EXIT_CODES = "0 recorded; 1 some launches were not; 2 bad usage or bad input"
+
 
 def options(parser: CommandParser) -> None:
     parser.add_argument("out", type=Path, metavar="OUT", help="a new or empty folder for the traces")

@@ -21,6 +21,11 @@ from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.text import did_you_mean
 
+EXAMPLES = (
+    ("candle-parity replay reference/traces --kernels path/to/port", "a port by what Candle's kernels answered"),
+)
+EXIT_CODES = "as those of `run`"
+
 
 def options(parser: CommandParser) -> None:
     parser.add_argument(
