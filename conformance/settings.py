@@ -191,7 +191,7 @@ class Settings(Options):
         metavar="FILE",
         group=CHOICE,
         help="what the port says of itself (default: its candle-parity.toml or pyproject.toml)",
-        commands=(*COMPILING, "wiring"),
+        commands=(*COMPILING, "list", "export", "wiring"),
         pytest=True,
         compiles=True,
         repeated=True,
@@ -222,6 +222,17 @@ class Settings(Options):
         group=CHOICE,
         help="specs other than the shipped ones",
         commands=(*COMPILING, "list", "export", "report", "board", "drift", "wiring"),
+        repeated=True,
+    )
+
+    own: bool = option(
+        False,
+        "--own",
+        read=bool,
+        group=CHOICE,
+        help="judge the port's own kernels too: runs its reference functions, Python outside of the sandbox",
+        commands=(*LAUNCHING, "export"),
+        pytest=True,
         repeated=True,
     )
 
@@ -274,6 +285,16 @@ class Gate(Options):
         metavar="PCT",
         group=GATE,
         help="the same for the linked launchers, which are counted apart from the kernels",
+        in_file=True,
+        pytest=True,
+    )
+    fail_under_own: float | None = reporting(
+        None,
+        "--fail-under-own",
+        read=percentage,
+        group=GATE,
+        metavar="PCT",
+        help="the same for the port's own kernels (--own), which are counted apart from Candle's",
         in_file=True,
         pytest=True,
     )

@@ -16,7 +16,7 @@ from conformance.report.causes import Finding, find_causes
 from conformance.report.causes.compile_errors import compile_error_of
 from conformance.report.run_notes import remarks
 from conformance.report.runs import Records, executed, given_specs, labels, listed, rerun, what_was_judged
-from conformance.report.tally import of_module, results, results_of, selected_entries, tally
+from conformance.report.tally import modules_of, of_module, results, results_of, selected_entries, tally
 from conformance.spec.entry import ROWS as ENTRY_ROWS
 from conformance.spec.entry import Entry
 from conformance.spec.load import Specs
@@ -39,8 +39,8 @@ def render_junit(records: Records, specs: Specs, asked: Asked = NOT_ASKED) -> st
         facts = _facts(record, rows, specs)
         for entry in selected_entries([record]):
             of_entry = results_of(entry, record, specs)
-            for module in specs.modules_of(entry):
-                title = module if entry == "kernel" else f"{ENTRY_ROWS[entry].plural}: {module}"
+            for module in modules_of(entry, [record], specs):
+                title = module if entry == "kernel" else f"{ENTRY_ROWS[entry].part}: {module}"
                 title += "" if len(found) == 1 else f" ({name})"
                 _suite(root, title, record, of_module(of_entry, module), facts, asked.expected, entry)
     if asked.unmet is not None and all(one.tag not in ("failure", "error") for one in root.iter()):

@@ -11,7 +11,15 @@ from conformance.report.causes.text import heading as causes_heading
 from conformance.report.comparison import KINDS, Changes, Difference, changes
 from conformance.report.run_notes import shared_remarks
 from conformance.report.runs import Records, executed, given_specs, identity, labels, listed
-from conformance.report.tally import launchers, of_module, results, results_of, selected_entries, tally
+from conformance.report.tally import (
+    launchers,
+    modules_of,
+    of_module,
+    results,
+    results_of,
+    selected_entries,
+    tally,
+)
 from conformance.spec.entry import ROWS as ENTRY_ROWS
 from conformance.spec.load import Specs
 from conformance.status import ROWS
@@ -42,7 +50,7 @@ def render_summary(records: Records, specs: Specs, baseline: Record | None = Non
         _changes(page, changed)
     parts = {entry: [results_of(entry, record, specs) for record in found] for entry in selected_entries(found)}
     for entry, part in parts.items():
-        page.table(*_modules(ENTRY_ROWS[entry].plural.capitalize(), names, part, specs.modules_of(entry)))
+        page.table(*_modules(ENTRY_ROWS[entry].plural.capitalize(), names, part, modules_of(entry, found, specs)))
     for name, findings in (pair for part in parts.values() for pair in shared_causes(names, part, specs)):
         about = f"{causes_heading(findings)}{f' ({name})' if len(names) > 1 else ''}"
         lines = [_cause(described(finding)) for finding in findings]

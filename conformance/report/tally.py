@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.spec.entry import ENTRIES, Entry
-from conformance.spec.kernel import Kernel
-from conformance.spec.load import Specs
+from conformance.spec.kernel import Kernel, Tolerance
+from conformance.spec.load import SpecModule, Specs
 from conformance.status import EXPLAINED, ROWS, WORST_FIRST
 
 ABSENT = ("missing", "not_run")
@@ -99,7 +99,7 @@ def columns_of(table: str) -> list[FigureColumn]:
 def results(record: Record, specs: Specs) -> list[KernelResult]:
     """A result for every kernel of the specs, in their order; a kernel that no spec has is left out.
 
-    Module, family and place in Candle are those of the specs, whatever the record says.
+    SpecModule, family and place in Candle are those of the specs, whatever the record says.
     """
     return every_kernel(
         specs, (_placed(row, specs.kernels[row.name]) for row in record.kernels if row.name in specs.kernels)
@@ -112,7 +112,10 @@ def _placed(row: KernelResult, kernel: Kernel) -> KernelResult:
 
 
 def results_of(entry: Entry, record: Record, specs: Specs) -> list[KernelResult]:
-    """As ``results``, of one kind of entry: one that was not selected is ``not_run``."""
+    """As ``results``, of one kind of entry: one that was not selected is ``not_run``. Of own kernels it is what the
+    record has."""
+    if entry == "own":
+        return own_results(record, specs)
     given = {row.name: row for row in record.rows_of(entry)}
     known = specs.of(entry).items()
     return [_placed(given.get(name) or KernelResult.not_run(kernel), kernel) for name, kernel in known]
@@ -134,13 +137,54 @@ def library_results(record: Record, specs: Specs) -> list[KernelResult]:
     return results_of("library", record, specs)
 
 
+def own_results(record: Record, specs: Specs) -> list[KernelResult]:
+    """The rows of the port's own kernels, which a report knows from the record alone."""
+    return [*record.own]
+
+
+def kernel_of(row: KernelResult, specs: Specs) -> Kernel:
+    """What the specs say of the kernel of ``row``; of an own kernel in a record, as much as the row does."""
+    try:
+        return specs.entry(row.name)
+    except KeyError:
+        bound = Tolerance(0, 0, "not in the record")
+        return Kernel(row.name, row.module, row.family, {}, (), row.family, bound, row.upstream, entry="own")
+
+
+def with_recorded_own(specs: Specs, records: Sequence[Record]) -> Specs:
+    """``specs`` with the own kernels that ``records`` have and they have not, as far as records say: the specs of own
+    kernels lie in the port's repository."""
+    found = {row.name: kernel_of(row, specs) for record in records for row in record.own}
+    return replace(specs, own={**found, **specs.own}, own_modules={**own_modules(records), **specs.own_modules})
+
+
+def own_modules(records: Iterable[Record]) -> dict[str, SpecModule]:
+    """The modules of the own kernels of ``records``."""
+    families: dict[str, dict[str, None]] = {}
+    for row in (row for record in records for row in record.own):
+        families.setdefault(row.module, {})[row.family] = None
+    return {name: SpecModule(name, "", "", 0, tuple(its)) for name, its in families.items()}
+
+
+def modules_of(entry: Entry, records: Iterable[Record], specs: Specs) -> dict[str, SpecModule]:
+    """The modules of one kind of entry, by name; of own kernels those that ``records`` have."""
+    return own_modules(records) if entry == "own" else specs.modules_of(entry)
+
+
+def own_kernels(record: Record) -> str:
+    """``own kernels: 12 of 14 at parity``; empty where none was judged."""
+    passing = sum(row.status == "pass" for row in record.own)
+    return f"own kernels: {passing} of {len(record.own)} at parity" if record.own else ""
+
+
 def launchers(record: Record, specs: Specs) -> str:
     """``3 of 49 launchers``, the linked host functions at parity, or that none was run; empty where the specs have
-    none, and for a run of chosen kernels; ``, 4 of 4 library calls`` follows where one was selected."""
+    none, and for a run of chosen kernels; ``4 of 4 library calls`` and ``own kernels: 12 of 14 at parity`` follow where
+    one was selected."""
     called = _launchers(record, specs)
     passing = sum(row.status == "pass" for row in record.libraries)
     calls = f"{passing} of {len(specs.libraries)} library calls" if record.libraries else ""
-    return ", ".join(filter(None, (called, calls)))
+    return ", ".join(filter(None, (called, calls, own_kernels(record))))
 
 
 def _launchers(record: Record, specs: Specs) -> str:

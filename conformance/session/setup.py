@@ -34,7 +34,8 @@ from conformance.runtimes import NAMES, NoRuntime, RuntimeKind, choose, known_ki
 from conformance.runtimes.cpu.build import BuildError
 from conformance.runtimes.kind import NOTHING_RUNS, Choice
 from conformance.settings import CompilerChoice, Settings
-from conformance.spec.load import Specs
+from conformance.spec.load import Specs, load_specs
+from conformance.spec.own import with_own
 from conformance.text import one_line
 from conformance.toolchains.host import NoCompiler
 from conformance.toolchains.targets import given_target, target
@@ -77,6 +78,28 @@ def checked(config: Config, file: Path | None = None) -> Config:
     return config
 
 
+def specs_from(settings: Settings, config: Config | None) -> Specs:
+    """The specs that the settings name, and the port's own kernels behind them; raises ``SpecError``.
+
+    References of own kernels run only with ``--own``.
+    """
+    specs = load_specs(settings.specs)
+    if config is None or config.own is None:
+        return specs
+    from conformance.cases.own import check_own  # what a run without own kernels does without
+
+    found = with_own(specs, config.own, settings.own)
+    check_own(found.own.values())
+    return found
+
+
+def specs_without_port(settings: Settings) -> Specs:
+    """The specs for a command that reads no sources: own kernels are those of ``--config``, or of the file in the
+    working directory; raises ``SpecError`` and ``SourceError``."""
+    file = settings.config or config_file_in(Path())
+    return specs_from(settings, None if file is None else read_config(file))
+
+
 def tree_from(settings: Settings, specs: Specs, config: Config | None, listed: bool = True) -> Tree:
     """The tree of kernels under trial, with its options and what it declares: that of ``--kernels``, else the one that
     the port's file names; ``listed`` with its sources.
@@ -98,7 +121,7 @@ def tree_from(settings: Settings, specs: Specs, config: Config | None, listed: b
 def tree_at(path: Path, settings: Settings, specs: Specs, config: Config | None, listed: bool = True) -> Tree:
     """The tree at ``path``, with what the settings and its file say; raises ``SourceError``."""
     return (Tree.at if listed else Tree)(
-        path, options_for(settings, config), declared_in(config, specs.kernels, specs.launchers)
+        path, options_for(settings, config), declared_in(config, specs.loaded_by_name, specs.launchers)
     )
 
 
