@@ -14,8 +14,9 @@ from typing import Any, get_args
 from conformance.cli.ending import screen
 from conformance.cli.progress import display
 from conformance.cli.shards import shards_of
+from conformance.engine.coding import to_map
 from conformance.engine.journal import Journal
-from conformance.engine.messages import Compiled, Setup, to_map
+from conformance.engine.messages import Compiled, Setup
 from conformance.engine.modes import CaseMode, Mode, PortMode
 from conformance.engine.run import Interrupted, Result, run
 from conformance.files import cache_folder, digest_of, harness_digest
