@@ -37,7 +37,12 @@ from conformance.option import (
 )
 from conformance.runtimes import AUTO, NAMES
 
+RUN_ON = NAMES
+"""The runtimes that a run can be on."""
+
 RUNTIMES = (AUTO, *NAMES)
+"""Those that can be asked for: ``auto`` is one of the others."""
+
 DIALECTS = ("auto", "hip", "cuda")
 """``auto`` is told by each source."""
 

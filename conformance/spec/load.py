@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgpack
 
@@ -16,7 +16,8 @@ from conformance.cache import ObjectFolder
 from conformance.files import PACKAGE, cache_folder, spec_folder
 from conformance.reading import MIB, read_bytes, shortened
 from conformance.spec import SelectionError, SpecError
-from conformance.spec.kernel import Entry, Fix, Kernel, Parameter, Tolerance, Undefined
+from conformance.spec.entry import ENTRIES, ROWS, Entry
+from conformance.spec.kernel import Fix, Kernel, Parameter, Tolerance, Undefined
 
 
 def specs_digest(paths: Iterable[Path]) -> str:
@@ -73,6 +74,16 @@ class Specs:
         """The kernel, launcher or library call ``name``; raises ``KeyError``."""
         return self.kernels.get(name) or self.launchers.get(name) or self.libraries[name]
 
+    def of(self, entry: Entry) -> dict[str, Kernel]:
+        """Those of one kind, by name."""
+        part: dict[str, Kernel] = getattr(self, ROWS[entry].part)
+        return part
+
+    def modules_of(self, entry: Entry) -> dict[str, Module]:
+        """The modules of one kind of entry, by name."""
+        modules: dict[str, Module] = getattr(self, ROWS[entry].modules)
+        return modules
+
     def select(
         self, patterns: Sequence[str] = (), module: str | Sequence[str] | None = None, launchers: bool = False
     ) -> list[Kernel]:
@@ -125,20 +136,13 @@ def load_specs(folder: Path | None = None) -> Specs:
     if not paths:
         raise SpecError(folder, None, "no spec found", "give a folder that holds *.yaml files")
     kernels, of = _kept(paths) or _parsed(paths)
-    entries = {entry: {kernel.name: kernel for kernel in kernels if kernel.entry == entry} for entry in get_args(Entry)}
-    modules = {entry: {module.name: module for module in found} for entry, found in of.items()}
+    parts: dict[str, Any] = {row.part: {} for row in ROWS.values()}
+    for kernel in kernels:
+        parts[ROWS[kernel.entry].part][kernel.name] = kernel
+    parts |= {ROWS[entry].modules: {module.name: module for module in found} for entry, found in of.items()}
     digest = specs_digest(paths)
     own = folder.resolve() == SPEC_FOLDER or digest == specs_digest(SPEC_FOLDER.glob("*.yaml"))
-    return Specs(
-        entries["kernel"],
-        modules["kernel"],
-        digest=digest,
-        given=None if own else folder,
-        launchers=entries["launcher"],
-        launcher_modules=modules["launcher"],
-        libraries=entries["library"],
-        library_modules=modules["library"],
-    )
+    return Specs(**parts, digest=digest, given=None if own else folder)
 
 
 def _kept(paths: Sequence[Path]) -> _Found | None:
@@ -184,7 +188,7 @@ def _parsed(paths: Sequence[Path]) -> _Found:
     from conformance.spec.nodes import read_document
 
     kernels: list[Kernel] = []
-    modules: dict[Entry, list[Module]] = {entry: [] for entry in get_args(Entry)}
+    modules: dict[Entry, list[Module]] = {entry: [] for entry in ENTRIES}
     places: dict[str, str] = {}
     for path in paths:
         document = read_document(path)

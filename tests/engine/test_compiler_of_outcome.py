@@ -13,7 +13,7 @@ from conformance.engine.coding import from_map, to_map
 from conformance.engine.compiler import Compiler
 from conformance.engine.messages import Ready, Setup
 from conformance.engine.modes import JudgeGenerated, Tree
-from conformance.engine.run import Result
+from conformance.engine.result import Result
 from conformance.outcome import Outcome
 from conformance.port.compiling.cache import Made
 from conformance.port.compiling.in_child import Stopped, Unsupported
@@ -21,8 +21,8 @@ from conformance.port.options import NO_OPTIONS
 from conformance.port.sources import KernelSource
 from conformance.processes import Supervisor
 from conformance.record.assemble import assemble
-from conformance.runtimes.hip.errors import CompileError
 from conformance.spec.load import load_specs
+from conformance.toolchains.compile_error import CompileError
 
 NAME = "ROCm's amdclang++, AMD clang version 19.0.0"
 READY = Ready("AMD Instinct MI300X", "gfx942", 64, "ROCm", "10.0", "an identity")

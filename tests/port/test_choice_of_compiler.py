@@ -14,11 +14,12 @@ from conformance.port.compiling.in_child import Stopped, Unsupported
 from conformance.port.compiling.target import NoHipcc, Target, require_hipcc
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
-from conformance.runtimes.hip.errors import CompileError, first_error
+from conformance.runtimes import runtime_kind
 from conformance.settings import CompilerChoice
 from conformance.toolchains.amd import Toolchain
+from conformance.toolchains.compile_error import CompileError, first_error
 
-TARGET = Target("rocm", None, "gfx942", "hiprtc of 6.4")
+TARGET = Target(runtime_kind("rocm"), None, "gfx942", "hiprtc of 6.4")
 HIPCC = Toolchain("rocm", ("amdclang++",), (), "ROCm's amdclang++, AMD clang version 19.0.0", "amdclang++ 19.0.0")
 WRONG = "k.hip:1:1: error: redefinition of 'tanhf'"
 

@@ -23,12 +23,13 @@ from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import Limits, Target
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.cpu.build import build
-from conformance.runtimes.hip.errors import CompileError
+from conformance.toolchains.compile_error import CompileError
 from conformance.toolchains.host import NoCompiler
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGET = Target("cpu", 64, "host", "tests")
+TARGET = Target(runtime_kind("cpu"), 64, "host", "tests")
 START = """
 import msgpack, os, signal, subprocess, sys, time
 from pathlib import Path
@@ -66,7 +67,7 @@ def tries(tmp_path: Path) -> int:
 
 
 def test_the_child_is_told_all_and_its_code_comes_back(child: Callable[..., bytes]) -> None:
-    said = "answer(code=repr([request[k] for k in ('text', 'label', 'words', 'runtime', 'wave')]).encode())"
+    said = "answer(code=repr([request[k] for k in ('text', 'label', 'flags', 'runtime', 'wave')]).encode())"
     assert child(said) == b"['the text', 'k.hip', ['-DA', '-DB'], 'cpu', 64]"
     assert child("answer(code=bytes(10_000_000))") == bytes(10_000_000)
 
@@ -212,7 +213,7 @@ def test_memory_is_bounded_by_what_the_machine_has() -> None:
 def test_the_architecture_is_named_where_a_device_would_be_asked(
     runtime: str, arch: str, words: tuple[str, ...]
 ) -> None:
-    assert Target(runtime, None, arch, "").words() == words
+    assert Target(runtime_kind(runtime), None, arch, "").flags() == words
 
 
 # ---- the real child, on the cpu runtime
@@ -286,9 +287,9 @@ def test_compilers_end_with_a_run_that_is_killed(tree: Path, tmp_path: Path) -> 
     program = (
         "from pathlib import Path; from conformance.port.compiling.cache import made\n"
         "from conformance.port.compiling.target import Target; from conformance.port.sources import KernelSource\n"
-        "from conformance.processes import Supervisor\n"
+        "from conformance.processes import Supervisor; from conformance.runtimes import runtime_kind\n"
         f"tree = Path({str(tree)!r})\n"
-        "made(KernelSource(tree / 'k.hip', tree), Target('cpu', 64, 'host', 'tests'), Supervisor())\n"
+        "made(KernelSource(tree / 'k.hip', tree), Target(runtime_kind('cpu'), 64, 'host', 'tests'), Supervisor())\n"
     )
 
     def compilers() -> list[bytes]:

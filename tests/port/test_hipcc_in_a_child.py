@@ -14,10 +14,11 @@ from conformance.port.compiling import target as target_module
 from conformance.port.compiling.in_child import Stopped, compile_in_child
 from conformance.port.compiling.target import Limits, NoHipcc, Target, require_hipcc
 from conformance.processes import InfrastructureError, Supervisor
-from conformance.runtimes.hip.errors import CompileError
+from conformance.runtimes import runtime_kind
 from conformance.toolchains.amd import Toolchain
+from conformance.toolchains.compile_error import CompileError
 
-TARGET = Target("rocm", None, "gfx942:sramecc+:xnack-", "tests")
+TARGET = Target(runtime_kind("rocm"), None, "gfx942:sramecc+:xnack-", "tests")
 KERNEL = '#include <hip/hip_runtime.h>\nextern "C" __global__ void k(int *p) { *p = VALUE; }\n'
 Compile = Callable[..., bytes]
 

@@ -27,9 +27,10 @@ from conformance.port.digest import tree_digest
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.processes import Supervisor
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.cpu.build import build
-from conformance.runtimes.hip.errors import CompileError
 from conformance.toolchains.amd import find_toolchain, lacking
+from conformance.toolchains.compile_error import CompileError
 from conformance.toolchains.host import NoCompiler
 from conformance.toolchains.targets import target
 
@@ -347,7 +348,7 @@ def compiling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compi
     (tmp_path / "cache/runtime").symlink_to(shared)
     monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "cache"))
     with Supervisor() as supervisor:
-        yield Compiling(monkeypatch, supervisor, Target("cpu", 64, "host", "tests of stale objects"))
+        yield Compiling(monkeypatch, supervisor, Target(runtime_kind("cpu"), 64, "host", "tests of stale objects"))
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from conformance.cli.usage import CommandParser
 from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.pool import EngineError
-from conformance.engine.run import Result, run
+from conformance.engine.result import Result
+from conformance.engine.run import run
 from conformance.errors import UsageError
 from conformance.files import kernels_folder
 from conformance.port.sources import SourceError

@@ -21,9 +21,8 @@ from conformance.port.definitions.mentioned import mentioned
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
-from conformance.runtimes import runtime_kind
-from conformance.runtimes.hip.errors import CompileError
 from conformance.settings import CompilerChoice
+from conformance.toolchains.compile_error import CompileError
 from conformance.toolchains.targets import wave_macros
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class _Way:
 
     compiler: str
     key: str
-    words: Sequence[str]
+    flags: Sequence[str]
     folder: Path | None
     toolchain: Toolchain | LibraryCompiler | None = None
 
@@ -132,10 +131,10 @@ def made(
 
 @dataclass(frozen=True)
 class Text:
-    """What is compiled in place of the text of a source, with further ``words`` as options."""
+    """What is compiled in place of the text of a source, with further ``flags`` as options."""
 
     text: str
-    words: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 def made_of(
@@ -158,7 +157,7 @@ def made_of(
     place = Place.of(source, options)
     each_by_wave = [
         _Plan(
-            source, each.text, place, target, supervisor, options, [*extra, *each.words], limits, None, False
+            source, each.text, place, target, supervisor, options, [*extra, *each.flags], limits, None, False
         ).by_wave()
         for each in texts
     ]
@@ -251,18 +250,18 @@ class _Plan:
     launchers: bool
 
     def __post_init__(self) -> None:
-        source, kind = self.source, runtime_kind(self.target.runtime)
+        source, runtime = self.source, self.target.runtime
         self._refusals: dict[str, str] = {}
         # Where no hiprtc is to be had, hipcc also compiles what was written for it.
-        alone = kind.compiler == "hipcc" and self.library is None and not is_for_hipcc(source, self.options)
+        alone = runtime.compiler == "hipcc" and self.library is None and not is_for_hipcc(source, self.options)
         self._supplied = OF_HIPRTC if alone else ()
-        self._words = [*self.options.compiler_flags((source.path.parent,), (source.root,)), *self.extra]
+        self._flags = [*self.options.compiler_flags((source.path.parent,), (source.root,)), *self.extra]
 
     def by_wave(self) -> list[_Plan]:
         """The plans to look for an object of: this, and with the macros of a size of waves, which only sources get that
         ask for it. They alone are compiled anew for another size."""
         wave = self.target.wave
-        if not runtime_kind(self.target.runtime).chooses_wave or wave is None:
+        if not self.target.runtime.chooses_wave or wave is None:
             return [self]
         options = replace(self.options, defines=(*wave_macros(wave), *self.options.defines))
         sized = replace(self, options=options)
@@ -308,19 +307,19 @@ class _Plan:
 
     def ways(self, compiler: CompilerChoice) -> Iterator[_Way]:
         """The compilers to try in turn; a search for hipcc begins only when it is asked for."""
-        source, target, kind = self.source, self.target, runtime_kind(self.target.runtime)
+        source, target, runtime = self.source, self.target, self.target.runtime
         # Relative to a folder, options name no place, so that copies of a tree share objects.
-        folder, relative = self.place.base, self.place.words(self._words)
+        folder, relative = self.place.base, self.place.words(self._flags)
         if self.library is not None:
             identity = "\0".join((self.library.identity, *self.library.command))
             yield _Way("hipcc", self._key(identity, relative), relative, folder, self.library)
             return
         if compiler != "hipcc":
-            words = [*(relative if kind.in_a_folder else self._words), *target.words()]
-            key = self._key(target.identity, words)
-            yield _Way("hiprtc", key, words, folder if kind.in_a_folder else None)
+            flags = [*(relative if runtime.in_a_folder else self._flags), *target.flags()]
+            key = self._key(target.identity, flags)
+            yield _Way("hiprtc", key, flags, folder if runtime.in_a_folder else None)
         if compiler != "hiprtc":
-            alone = kind.compiler == "hipcc"
+            alone = runtime.compiler == "hipcc"
             toolchain = toolchain_for(target.arch, alone)
             if toolchain is None and compiler == "auto":
                 return
@@ -331,20 +330,20 @@ class _Plan:
                 )
             bound = target.identity if compiler == "auto" else ""
             identity = "\0".join((bound, toolchain.identity, *toolchain.options, target.arch))
-            words = [*relative, *kind.hipcc_words]
-            yield _Way("hipcc", self._key(identity, [*words, *self._supplied]), words, folder, toolchain)
+            flags = [*relative, *runtime.hipcc_flags]
+            yield _Way("hipcc", self._key(identity, [*flags, *self._supplied]), flags, folder, toolchain)
 
     def _rest(self, way: _Way, reads: Reads) -> Made | None:
         """What compiles of the source by a ``way`` that refused the whole, and the kernels that do not."""
         log = self._refusals.get(way.key, COMPILER_LOST)
         if log.startswith(COMPILER_LOST):
             return None
-        every = ["-ferror-limit=0"] if runtime_kind(self.target.runtime).code == "amd" else []
+        every = ["-ferror-limit=0"] if self.target.runtime.code == "amd" else []
 
-        def compile_text(text: str, words: Sequence[str], seconds: float) -> bytes:
+        def compile_text(text: str, flags: Sequence[str], seconds: float) -> bytes:
             try:
                 limits = replace(self.limits, seconds=min(self.limits.seconds, seconds))
-                return self._made(way, text, [*words, *every], limits, reads)
+                return self._made(way, text, [*flags, *every], limits, reads)
             except CompileError as error:
                 raise Refused(error.log) from None
 
@@ -360,14 +359,14 @@ class _Plan:
 
     def _made(self, way: _Way, text: str, more: Sequence[str], limits: Limits, reads: Reads) -> bytes:
         """The code of ``text``, with hiprtc's headers where hipcc stands in for hiprtc and the source names none."""
-        words, rest = [*way.words, *more], (self.target, self.supervisor, limits, way.toolchain)
+        flags, rest = [*way.flags, *more], (self.target, self.supervisor, limits, way.toolchain)
         try:
-            return compile_in_child(text, self.source.label, words, *rest, folder=way.folder, reads=reads)
+            return compile_in_child(text, self.source.label, flags, *rest, folder=way.folder, reads=reads)
         except CompileError:
             if not self._supplied:
                 raise
-        words += self._supplied
-        return compile_in_child(text, self.source.label, words, *rest, folder=way.folder, reads=reads)
+        flags += self._supplied
+        return compile_in_child(text, self.source.label, flags, *rest, folder=way.folder, reads=reads)
 
-    def _key(self, compiler: str, words: Sequence[str]) -> str:
-        return first_key(compiler, words, self.source.label, self.text)
+    def _key(self, compiler: str, flags: Sequence[str]) -> str:
+        return first_key(compiler, flags, self.source.label, self.text)

@@ -11,8 +11,8 @@ from typing import Any
 
 from conformance.port.compiling.diagnostics import ENDED_BY, without_copy
 from conformance.port.compiling.reads import Reads
-from conformance.runtimes.hip.errors import CompileError, first_error
 from conformance.toolchains.amd import CompileFailure, Toolchain
+from conformance.toolchains.compile_error import CompileError, first_error
 from conformance.toolchains.headers import NEWER, OF_ROCM, headers_of, hip_in, lacks_function
 from conformance.toolchains.libraries import LibraryCompiler
 from conformance.toolchains.targets import target
@@ -28,7 +28,7 @@ def toolchain_of(fields: Mapping[str, Any]) -> Toolchain | LibraryCompiler:
 
 
 def compile_with(
-    compiler: Toolchain | LibraryCompiler, text: str, label: str, words: Sequence[str], arch: str, reads: Reads
+    compiler: Toolchain | LibraryCompiler, text: str, label: str, flags: Sequence[str], arch: str, reads: Reads
 ) -> bytes:
     """The code object of ``text``, which messages call ``label``, for ``arch``; of a ``LibraryCompiler`` its library.
 
@@ -45,10 +45,10 @@ def compile_with(
         named.append("-ferror-limit=0")  # every kernel that does not compile is to be found
         try:
             if isinstance(compiler, Toolchain):
-                reads.add(compiler.compile(copy, target(arch), output, [*words, *named]), (folder,))
+                reads.add(compiler.compile(copy, target(arch), output, [*flags, *named]), (folder,))
             else:
                 reads.listed = False
-                compiler.compile(copy, output, [*words, *(named if compiler.is_clang else ())])
+                compiler.compile(copy, output, [*flags, *(named if compiler.is_clang else ())])
         except CompileFailure as failure:
             reads.add(failure.files, (folder,))
             log = without_copy(failure.log or failure.first, copy, label)

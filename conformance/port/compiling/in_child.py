@@ -26,7 +26,7 @@ from conformance.port.compiling.target import Limits, Target
 from conformance.processes import InfrastructureError, Supervisor, parent_word
 from conformance.processes.child import Child, cpu_seconds
 from conformance.processes.supervisor import has_room
-from conformance.runtimes.hip.errors import CompileError
+from conformance.toolchains.compile_error import CompileError
 
 if TYPE_CHECKING:
     from conformance.toolchains.amd import Toolchain
@@ -98,7 +98,7 @@ _company = _Company()
 def compile_in_child(
     text: str,
     label: str,
-    words: Sequence[str],
+    flags: Sequence[str],
     target: Target,
     supervisor: Supervisor,
     limits: Limits,
@@ -110,14 +110,25 @@ def compile_in_child(
     """The code object of ``text``, which messages call ``label``; raises ``CompileError`` and ``InfrastructureError``.
 
     The compiler is ``toolchain``, which may make a shared library, or without one the runtime's hiprtc; both get
-    ``words`` as options. It works in ``folder`` (default: this process's), and ``reads`` gets what it reads. A child
+    ``flags`` as options. It works in ``folder`` (default: this process's), and ``reads`` gets what it reads. A child
     that is killed from outside gets a second try, when nothing else compiles in this process.
     """
     own = None if toolchain is None else asdict(toolchain)
-    given = {"text": text, "label": label, "words": list(words), "toolchain": own, "memory": limits.bytes_here()}
-    given["folder"] = None if folder is None else str(folder)
     reads = Reads() if reads is None else reads
-    request = msgpack.packb({**asdict(target), **given})
+    request = msgpack.packb(
+        {
+            "text": text,
+            "label": label,
+            "flags": list(flags),
+            "runtime": target.runtime.name,
+            "hiprtc": target.runtime.hiprtc,
+            "wave": target.wave,
+            "arch": target.arch,
+            "toolchain": own,
+            "folder": None if folder is None else str(folder),
+            "memory": limits.bytes_here(),
+        }
+    )
     try:
         with _company.any():
             return _attempt(request, label, supervisor, limits, reads)

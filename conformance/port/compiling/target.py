@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.port.compiling.diagnostics import COMPILER_LOST
-from conformance.runtimes import runtime_kind
-from conformance.runtimes.hip.errors import first_error
+from conformance.port.compiling.runtime_compiler import RuntimeCompiler
+from conformance.toolchains.compile_error import first_error
 from conformance.toolchains.headers import HEADER_PACKAGES
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ class Target:
     ``sm_90``), so that compiling needs no device.
     """
 
-    runtime: str
+    runtime: RuntimeCompiler
     wave: int | None
     arch: str
     identity: str
 
-    def words(self) -> tuple[str, ...]:
+    def flags(self) -> tuple[str, ...]:
         """hiprtc's options for the architecture, for which it would otherwise ask a device."""
-        return runtime_kind(self.runtime).target_words(self.arch)
+        return self.runtime.target_flags(self.arch)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ _OF_CLANG = ("-O1", "-mllvm", "-inline-threshold=25")
 _CPU = "x86-64-v2"
 SHIPPED = DATA / "runtime"
 """Builds inside a wheel, without their headers, by the digest of their plan."""
-MOST_UNITS = 4
+MOST_UNITS = 8
 _LOG_LINES = 12
 _LOG = 64 << 10
 _SCRATCH = "building-"
