@@ -29,11 +29,9 @@ from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.kind import SHARED_MEMORY
+from conformance.verdict.blame import TRIES, Action, Event, State, decide
 from conformance.verdict.loop import Answers, Buffers, Damage
 from conformance.verdict.trials import TrialCase
-
-TRIES = 5
-"""Executors that may end between being handed over and the first request."""
 
 SECONDS_FOR_AN_EXECUTOR = 600.0
 """For the process that started us to answer; it has limits of its own, well below."""
@@ -98,7 +96,7 @@ class ExecutorClient:
         return end if lost.kind == "ended" else replace(end, how=str(lost))
 
     def _take(self, alone: bool) -> None:
-        for _ in range(TRIES):
+        for number in range(1, TRIES + 1):
             answer, descriptors = self._ask(WantExecutor(alone))
             if isinstance(answer, NoExecutor):
                 raise InfrastructureError(answer.why)
@@ -112,12 +110,15 @@ class ExecutorClient:
             except Lost as lost:  # to a kernel of another judge that shares it, since it was handed to us
                 channel.close()
                 self.lost(lost)
+                if decide(Event.UNUSED, State(before=number == TRIES)) is Action.NOBODY:
+                    raise InfrastructureError(
+                        f"{TRIES} executors ended before they could be asked for anything"
+                    ) from None
                 continue
             self._touched = answer.shared
             self._borrowed = alone
             self._changed()
             return
-        raise InfrastructureError(f"{TRIES} executors ended before they could be asked for anything")
 
     def _ask(self, message: ToCommand) -> tuple[object, list[int]]:
         try:

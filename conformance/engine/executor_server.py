@@ -39,6 +39,7 @@ from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.hip.matrix_products import Products, open_products
 from conformance.runtimes.hip.random_numbers import Generators, open_generators
 from conformance.runtimes.hip.vendor_library import NoLibrary
+from conformance.verdict.blame import costs_device
 
 if TYPE_CHECKING:
     from conformance.runtimes.kind import ReservingRuntime
@@ -207,8 +208,7 @@ class Server:
         return None
 
     def _device_is_lost(self, error: HipError) -> bool:
-        """Whether nothing that runs here after ``error`` can be believed: on a GPU, where every later call may fail."""
-        return not (self._device.runtime.guards_memory or error.lacks_memory)
+        return costs_device(error, self._device.runtime.guards_memory)
 
     def _run(self, arena: Arena, message: RunLaunch, number: int, again: bool = False) -> PreparedCall | None:
         """Launch in order ``number``; a launcher's call. What is launched ``again`` is not read back."""

@@ -31,6 +31,7 @@ from conformance.port.compiling.target import Limits
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.processes.child import fault_line, telling_line
 from conformance.runtimes import runtime_kind
+from conformance.verdict.blame import Action, Event, State, decide, may_be_mine
 
 SECONDS_TO_START = 120.0
 
@@ -200,10 +201,14 @@ class Pool:
     def _greeted(self, member: _Member) -> Ready | None:
         """What ``_greet`` gives, of a second process where the first died: something from outside killed it, or it will
         die again."""
-        try:
-            return self._greet(member)
-        except InfrastructureError:
-            return self._greet(self._renew(member))
+        before = False
+        while True:
+            try:
+                return self._greet(member)
+            except InfrastructureError:
+                if decide(Event.STARTING, State(before=before)) is Action.NOBODY:
+                    raise
+                member, before = self._renew(member), True
 
     def _greet(self, member: _Member) -> Ready | None:
         try:
@@ -256,7 +261,7 @@ class Pool:
         self._replace(member)
         assert asked is not None
         asked.deaths += 1
-        if asked.deaths < asked.request.tries:
+        if decide(Event.MEMBER, State(before=asked.deaths >= asked.request.tries)) is Action.ANEW:
             waiting.appendleft(asked)
         else:
             yield asked.request.unanswered(asked.request.lost(doing, why))
@@ -313,7 +318,7 @@ class Pool:
         how = host.ended(state)
         if len(state.judges) == 1:
             state.page.close()
-        return EndOfExecutor(how, suspect=len(state.judges) == 1 or running in ("", mine))
+        return EndOfExecutor(how, suspect=may_be_mine(len(state.judges), running, mine))
 
     def _provide(self, member: _Member, alone: bool) -> ExecutorState:
         """An executor for ``member``: a fresh one of its own, or the one that the judges of its device share."""

@@ -36,7 +36,7 @@ answers in order, one request at a time; a judge has at most two launches on the
   descriptors, or incomplete. A kernel may own the process that writes to the link, so that nothing that comes from
   there is believed further; the command kills it.
 
-A lost executor is never a verdict by itself: ``conformance.engine.blame`` says what follows.
+A lost executor is never a verdict by itself: ``conformance.verdict.blame`` says what follows.
 
 Without numpy and pydantic, as all of an executor.
 """

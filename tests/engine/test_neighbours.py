@@ -10,7 +10,7 @@ from conformance.engine import executor_client
 from conformance.engine.coding import from_map, to_map
 from conformance.engine.executor_client import ExecutorClient
 from conformance.engine.ipc import pair
-from conformance.engine.judge_process import DEATHS, Judge
+from conformance.engine.judge_process import Judge
 from conformance.engine.library import LostLoading
 from conformance.engine.protocol import EndOfExecutor, LostExecutor, Ready, WantExecutor
 from conformance.engine.remote_executor import Lost
@@ -32,8 +32,8 @@ class Told:
 )
 def test_a_source_is_broken_by_losses_of_its_own_only(suspect: bool, deadly: list[str]) -> None:
     judge = Judge.__new__(Judge)
-    judge._losses, judge._deadly, judge._executors = {}, {"kernel": {}}, Told(suspect)  # type: ignore[assignment]
-    for _ in range(DEATHS):
+    judge._losses, judge._deadly, judge._executors = set(), {"kernel": {}}, Told(suspect)  # type: ignore[assignment]
+    for _ in range(2):
         judge._lost_loading("kernel", LostLoading("port/fill.hip", Lost("ended", "its process ended")), fresh=False)
     assert list(judge._deadly["kernel"]) == deadly
 

@@ -36,6 +36,7 @@ from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import Device, Function
 from conformance.runtimes.hip.errors import HipError
+from conformance.verdict.blame import costs_device
 
 EMPTY = KernelSource(Path(__file__).with_name("empty_kernel.hip"), Path(__file__).parent)
 """One kernel, of the file's name, that does nothing."""
@@ -145,8 +146,7 @@ class Timer:
 
     def _poisoned(self, error: HipError) -> bool:
         """Whether later calls of this process may fail for ``error``: on a GPU after any but a lack of memory."""
-        survives = self._device.runtime.guards_memory or error.lacks_memory
-        return error.is_fault or error.is_timeout or not survives
+        return error.is_fault or error.is_timeout or costs_device(error, self._device.runtime.guards_memory)
 
 
 if __name__ == "__main__":
