@@ -206,7 +206,7 @@ class Pool:
             try:
                 return self._greet(member)
             except InfrastructureError:
-                if decide(Event.STARTING, State(before=before)) is Action.NOBODY:
+                if decide(Event.STARTING, State(before=before)) is Action.END_RUN:
                     raise
                 member, before = self._renew(member), True
 

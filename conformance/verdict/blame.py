@@ -62,7 +62,8 @@ class Action(Enum):
     ALONE = "once more, in a fresh executor that nobody else uses"
     ANEW = "once more"
     BLAME = "the kernel, or the source, is to blame: `crash`, `timeout` or `compile_error`"
-    NOBODY = "nobody is to blame: `not_run` and exit code 2"
+    NOBODY = "nobody is to blame, and there is no verdict: `not_run`"
+    END_RUN = "nobody is to blame, and the run ends"
     FAIL_CASE = "the case fails, and the next one runs"
     FAIL_LAST = "the case fails, and is the last one"
     PASS_CASE = "that is right, and the next order runs"
@@ -152,7 +153,7 @@ TABLE = (
     Row(Event.MEMBER, Action.ANEW, before=False),
     Row(Event.MEMBER, Action.NOBODY, before=True),
     Row(Event.STARTING, Action.ANEW, before=False),
-    Row(Event.STARTING, Action.NOBODY, before=True),
+    Row(Event.STARTING, Action.END_RUN, before=True),
 )
 """Exactly one row for every event and state."""
 
