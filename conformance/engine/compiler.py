@@ -17,7 +17,7 @@ from conformance.port.compiling.cut import Cuts, cuts_of
 from conformance.port.compiling.driver import lacked
 from conformance.port.compiling.in_child import NotJudged
 from conformance.port.compiling.shards import Part, parts_of
-from conformance.port.compiling.target import Limits, NoHipcc, Target, require_hipcc
+from conformance.port.compiling.target import CompileLimits, CompileTarget, NoHipcc, require_hipcc
 from conformance.port.definitions.source_text import SourceError
 from conformance.port.definitions.special_files import refuse_special_files
 from conformance.port.options import BuildOptions, is_cuda
@@ -169,7 +169,7 @@ class Compiler:
         self.begin(f"compiling {source.label}")
         _refuse_special_files(source, self.options)
         build = self.kind.launchers if launchers else None
-        extra = (*self._extra(source), *(() if build is None else build.words))
+        extra = (*self._extra(source), *(() if build is None else build.flags))
         library = None if build is None or build.compiler is None else build.compiler(self.arch)
         assert not isinstance(library, str), library  # ``no_launchers`` has been asked
         found = made(
@@ -180,9 +180,9 @@ class Compiler:
             self._made[source.label, launchers] = found
         return found
 
-    def _target(self) -> Target:
+    def _target(self) -> CompileTarget:
         ready = self._ready()
-        return Target(self.kind, self._setup.wave, ready.arch, ready.identity)
+        return CompileTarget(self.kind, self._setup.wave, ready.arch, ready.identity)
 
     def _extra(self, source: KernelSource) -> tuple[str, ...]:
         """The options for ``source`` in addition to those of its tree."""
@@ -192,8 +192,8 @@ class Compiler:
         return ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
 
     @property
-    def _limits(self) -> Limits:
-        return Limits(seconds=self._setup.compile_seconds)
+    def _limits(self) -> CompileLimits:
+        return CompileLimits(seconds=self._setup.compile_seconds)
 
     @property
     def _chosen(self) -> CompilerChoice:
@@ -279,10 +279,10 @@ class SecondOpinion:
         if isinstance(compiler, str):
             return _CompilerVerdict("", unasked="none was found")
         folders = dict.fromkeys((source.root, source.path.parent))
-        words = [*(f"-I{folder}" for folder in folders), *self._options.compiler_flags()]
+        flags = [*(f"-I{folder}" for folder in folders), *self._options.compiler_flags()]
         try:
             with tempfile.TemporaryDirectory() as folder:
-                compiler.compile(source.path, Path(folder) / "library", words)
+                compiler.compile(source.path, Path(folder) / "library", flags)
         except (CompileFailure, OSError):
             return _CompilerVerdict(compiler.name)  # it refuses the source too, or one thing more
         return _CompilerVerdict(f"{compiler.name}, for {self._target.name}", library=True)

@@ -18,6 +18,7 @@ from conformance.record.model import BUILD
 from conformance.report.asked import Asked
 from conformance.report.comparison import render_changes
 from conformance.report.runs import given_specs
+from conformance.report.tally import with_recorded_own
 from conformance.settings import NO_GATE, Gate
 from conformance.spec.entry import ENTRIES, ROWS, Entry
 from conformance.spec.load import Specs
@@ -32,7 +33,7 @@ _JOIN = "candle-parity report SHARD... with the same options"
 
 
 @dataclass(frozen=True)
-class Part:
+class SelectedPart:
     """The ``rows`` that were selected out of ``total`` of the specs, of one kind of entry."""
 
     rows: Sequence[KernelResult] = ()
@@ -43,7 +44,7 @@ class Part:
         return sum(row.status == "pass" for row in self.rows)
 
 
-NONE = Part()
+NONE = SelectedPart()
 
 
 @dataclass(frozen=True)
@@ -53,14 +54,14 @@ class Judged:
     ``shard`` no gate decides: they are for all shards together. ``undecided`` says what makes the exit code 2 in any
     case, ``spoiled`` names a failure that overrides any gate."""
 
-    parts: Mapping[Entry, Part]
+    parts: Mapping[Entry, SelectedPart]
     specs: str = ""
     problems: Sequence[str] = ()
     shard: str | None = None
     undecided: str | None = None
     spoiled: str | None = None
 
-    def part(self, entry: Entry) -> Part:
+    def part(self, entry: Entry) -> SelectedPart:
         """What was selected of one kind."""
         return self.parts.get(entry, NONE)
 
@@ -80,18 +81,19 @@ class Judged:
 
 @dataclass(frozen=True)
 class Decision:
-    """The exit code; ``line`` is what the gates say on standard output (``None`` without a gate), ``launchers`` what
-    the gate of the launchers says, ``why`` are the sentences for standard error."""
+    """The exit code; ``line`` is what the gates say on standard output (``None`` without a gate), ``launchers`` and
+    ``own`` what the gates of launchers and of own kernels say, ``why`` are the sentences for standard error."""
 
     code: int
     line: str | None = None
     why: tuple[str, ...] = ()
     launchers: str | None = None
+    own: str | None = None
 
     @property
     def lines(self) -> list[str]:
         """What is printed on standard output."""
-        return [line for line in (self.line, self.launchers) if line is not None]
+        return [line for line in (self.line, self.launchers, self.own) if line is not None]
 
 
 @dataclass(frozen=True)
@@ -130,21 +132,24 @@ def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None
     gates they decide alone: ``fail_under``, the coverage in percent, compared unrounded, and ``against``, a baseline
     from which nothing may have become worse; with both, both have to be met. Without a gate every selected kernel must
     have passed or have a declared failure. ``strict`` asks for that too. Launchers have a gate of their own, and no
-    part in ``fail_under``; without a gate, and with ``strict``, one that was judged and failed is a failure too.
+    part in ``fail_under``; without a gate, and with ``strict``, one that was judged and failed is a failure too. The
+    same holds for the port's own kernels.
     """
     below = "the coverage is below the gate" if against is not None else ""  # else its text says it
     coverage = _share_gate("coverage", judged.part("kernel"), asked.fail_under, f" kernels{judged.specs}", below)
     figures = [*coverage, *_baseline(against)]
     launchers = _share_gate("launchers", judged.part("launcher"), asked.fail_under_launchers)
+    own = _share_gate("own kernels", judged.part("own"), asked.fail_under_own)
+    gated = bool(figures or launchers or own)
     line = "; ".join(one.text for one in figures) or None
-    own = launchers[0].text if launchers else None
-    lost = _lost(judged, asked, against, gated=bool(figures or launchers))
+    apart = [gate[0].text if gate else None for gate in (launchers, own)]
+    lost = _lost(judged, asked, against, gated)
     if lost is not None or judged.undecided is not None:
         open_ = "not decided" + (f": {judged.undecided}" if judged.undecided else "")
-        line, own = (None if text is None else f"{text}: {open_}" for text in (line, own))
-        return Decision(BAD_INPUT, line, () if lost is None else (lost,), own)
-    clean, why = _clean(judged, gated=bool(figures or launchers))
-    if not figures and not launchers:
+        lines = [None if text is None else f"{text}: {open_}" for text in (line, *apart)]
+        return Decision(BAD_INPUT, lines[0], () if lost is None else (lost,), *lines[1:])
+    clean, why = _clean(judged, gated)
+    if not gated:
         return Decision(MET if clean.met else NOT_MET, None, why)
     strict = [clean] if asked.strict else []
     if judged.shard is not None:
@@ -153,11 +158,14 @@ def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None
         return Decision(_code(strict), line, why)
     others = strict if _code(coverage) == MET else []
     others += [_Condition("other tests", False, judged.spoiled)] if judged.spoiled else []
-    code = _code([*figures, *launchers, *others])
-    own = f"{own}: {_verdict(launchers)}" if launchers else None
-    if not figures:
-        return Decision(code, None, why, own if _code(others) == MET else f"{own}; {_verdict(others)}")
-    return Decision(code, f"{line}: {_verdict([*figures, *others])}", why, own)
+    code = _code([*figures, *launchers, *own, *others])
+    apart = [f"{gate[0].text}: {_verdict(gate)}" if gate else None for gate in (launchers, own)]
+    if figures:
+        return Decision(code, f"{line}: {_verdict([*figures, *others])}", why, *apart)
+    if _code(others) == NOT_MET:  # the last line says it where no gate of Candle's kernels is there to do so
+        last = max(place for place, text in enumerate(apart) if text is not None)
+        apart[last] = f"{apart[last]}; {_verdict(others)}"
+    return Decision(code, None, why, *apart)
 
 
 def _code(conditions: Sequence[_Condition]) -> int:
@@ -170,7 +178,7 @@ def _verdict(conditions: Sequence[_Condition]) -> str:
     return "met" if _code(conditions) == MET else f"NOT met: {why}" if why else "NOT met"
 
 
-def _share_gate(name: str, part: Part, gate: float | None, what: str = "", why: str = "") -> list[_Condition]:
+def _share_gate(name: str, part: SelectedPart, gate: float | None, what: str = "", why: str = "") -> list[_Condition]:
     """The gate over a share in percent, compared unrounded; none where it is not asked for."""
     if gate is None:
         return []
@@ -215,7 +223,7 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
     """Why the run says nothing of the port, in a sentence; ``None`` where it does. A shard may lie in a part of the
     kernels that the port does not have. A lost launcher counts where launchers do: alone, ungated, or with a gate."""
     kernels, every, shard = judged.part("kernel").rows, judged.rows, judged.shard
-    all_count = not kernels or not gated or asked.fail_under_launchers is not None
+    all_count = not kernels or not gated or asked.fail_under_launchers is not None or asked.fail_under_own is not None
     gone = [row for row in (every if all_count else kernels) if row.lost]
     if gone:
         whose = next(ROWS[entry].plural for entry in ENTRIES if any(row.lost for row in judged.part(entry).rows))
@@ -223,7 +231,7 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
     if not every:
         return "no kernel was selected, so nothing was judged"
     if shard is None and all(row.status == "missing" for row in every):
-        what = ROWS["kernel" if kernels else "launcher"].plural
+        what = next(ROWS[entry].plural for entry in ENTRIES if judged.part(entry).rows)
         why = next((row.message for row in every if row.message), "`candle-parity check` names near misses")
         return (
             f"nothing was judged: the sources define none of the {len(kernels or every)} selected {what}, such as "
@@ -238,7 +246,7 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
     return None
 
 
-def _share(part: Part, gate: float, what: str = "") -> str:
+def _share(part: SelectedPart, gate: float, what: str = "") -> str:
     """The percentage is rounded down, to as many digits as it takes to stand on the right side of the gate."""
     coverage = 100 * part.passed / part.total if part.total else 0.0
     for digits in range(2, 13):
@@ -276,24 +284,39 @@ class Gating:
 
 
 def gating_from(
-    given: Gate, config: Config | None = None, whole: bool = True, recorded: bool = False, shard: Shard | None = None
+    given: Gate,
+    config: Config | None = None,
+    whole: bool = True,
+    recorded: bool = False,
+    shard: Shard | None = None,
+    own: bool = True,
 ) -> Gating:
     """The gates that are ``given``, else those of the port's file.
 
     ``fail_under`` of a file is for runs of every kernel: ``whole`` says that this is one. Its baseline is for ``run``:
-    ``recorded`` says that the cases are those of ``replay``. Raises ``UsageError`` for options that do not go together
-    and for a baseline that is not there or is not the record of a run.
+    ``recorded`` says that the cases are those of ``replay``, ``own`` that own kernels are judged. Raises ``UsageError``
+    for options that do not go together and for a baseline that is not there or is not the record of a run.
     """
     file = NO_GATE if config is None else config.gate
     ignored = ["baseline"] if recorded else []
     if not whole:
-        shares = ["fail_under", "fail_under_launchers"]
+        shares = ["fail_under", "fail_under_launchers", "fail_under_own"]
         if config and any(getattr(given, name) is None and getattr(file, name) is not None for name in shares):
             print(
                 f"candle-parity: fail_under of {one_line(str(config.file))} is for runs of every kernel; not asked",
                 file=sys.stderr,
             )
         ignored += shares
+    if not own:
+        if given.fail_under_own is not None:
+            raise UsageError(
+                "--fail-under-own: no own kernel is judged; give --own, and name their folders under [own] in the "
+                "port's candle-parity.toml"
+            )
+        if whole and config and file.fail_under_own is not None:
+            text = f"fail_under_own of {config.file} is not asked, as own kernels are judged with --own only"
+            print(f"candle-parity: {one_line(text)}", file=sys.stderr)
+        ignored.append("fail_under_own")
     missing = [row.name for row in Gate.rows() if getattr(given, row.name) is None and row.name not in ignored]
     asked = replace(given, **{name: getattr(file, name) for name in missing})
     if asked.update_baseline and asked.baseline is None:
@@ -350,10 +373,13 @@ def conclude(
     return decision.code
 
 
-def parts_of(rows: Sequence[KernelResult], specs: Specs) -> dict[Entry, Part]:
+def parts_of(rows: Sequence[KernelResult], specs: Specs) -> dict[Entry, SelectedPart]:
     """The selected ``rows`` by kind of entry; what no spec has counts among the kernels."""
     entries = {row.name: next((entry for entry in ENTRIES if row.name in specs.of(entry)), "kernel") for row in rows}
-    return {entry: Part([row for row in rows if entries[row.name] == entry], len(specs.of(entry))) for entry in ENTRIES}
+    return {
+        entry: SelectedPart([row for row in rows if entries[row.name] == entry], len(specs.of(entry)))
+        for entry in ENTRIES
+    }
 
 
 def _judged(
@@ -366,7 +392,7 @@ def _judged(
     undecided: str | None = None,
 ) -> Judged:
     judged = Judged(
-        parts_of(rows, specs),
+        parts_of(rows, with_recorded_own(specs, [record])),
         given_specs(record.run, specs),
         problems,
         gating.shard,
@@ -454,5 +480,6 @@ def _refused(against: Against) -> str | None:
         if part.unjudged:
             whole = "every kernel" if entry == "kernel" else "them too"
             what = counted(len(part.unjudged), ROWS[entry].noun)
-            return f"it has verdicts on {what} that were not judged here; run {whole}"
+            verb = "was" if len(part.unjudged) == 1 else "were"
+            return f"it has verdicts on {what} that {verb} not judged here; run {whole}"
     return None if against.why is None else f"{against.why}; delete it to begin with this run"

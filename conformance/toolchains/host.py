@@ -22,7 +22,7 @@ class NoCompiler(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Toolchain:
+class HostToolchain:
     """A compiler as command words, ``kind`` (``clang``, ``zig`` or ``gcc``), and its version line for cache keys.
 
     ``linker`` is empty where the linker is to be looked for on the PATH.
@@ -34,7 +34,7 @@ class Toolchain:
     identity: str
 
 
-def find_toolchain(*, links_standard_library: bool) -> Toolchain:
+def find_toolchain(*, links_standard_library: bool) -> HostToolchain:
     """The compiler to use; raises ``NoCompiler``.
 
     Kernels are compiled with clang, zig's clang or g++, in that order: HIP is clang's dialect. Our own libraries link
@@ -43,7 +43,7 @@ def find_toolchain(*, links_standard_library: bool) -> Toolchain:
     named = os.environ.get(ENVIRONMENT)
     if named:
         return _named(tuple(shlex.split(named)))
-    order: tuple[Callable[[], Iterator[Toolchain]], ...] = (
+    order: tuple[Callable[[], Iterator[HostToolchain]], ...] = (
         (_clangs, _gccs, _zig) if links_standard_library else (_clangs, _zig, _gccs)
     )
     for candidates in order:
@@ -65,34 +65,34 @@ def wants_zig() -> bool:
     return next(_clangs(), None) is None or not (shutil.which("ld.lld") or shutil.which("ld"))
 
 
-def _named(words: tuple[str, ...]) -> Toolchain:
-    identity = _version(words)
+def _named(command: tuple[str, ...]) -> HostToolchain:
+    identity = _version(command)
     if identity is None:
         raise NoCompiler(
-            f"{ENVIRONMENT}={shlex.join(words)}: this compiler cannot be run; give a C++ compiler's command"
+            f"{ENVIRONMENT}={shlex.join(command)}: this compiler cannot be run; give a C++ compiler's command"
         )
-    kind = "zig" if "zig" in shlex.join(words) else "clang" if "clang" in identity else "gcc"
+    kind = "zig" if "zig" in shlex.join(command) else "clang" if "clang" in identity else "gcc"
     linker = zig("ld.lld") if kind == "zig" else ()
-    return Toolchain(kind, words, linker, " ".join((identity, *words[1:])))
+    return HostToolchain(kind, command, linker, " ".join((identity, *command[1:])))
 
 
-def _installed(name: str, kind: str, oldest: int) -> Iterator[Toolchain]:
+def _installed(name: str, kind: str, oldest: int) -> Iterator[HostToolchain]:
     for path in on_path(name, oldest):
         identity = _version((path,))
         if identity and _major(identity) >= oldest:
             linker = () if shutil.which("ld.lld") or shutil.which("ld") else zig("ld.lld")
-            yield Toolchain(kind, (path,), linker, identity)
+            yield HostToolchain(kind, (path,), linker, identity)
 
 
 _clangs = partial(_installed, "clang++", "clang", OLDEST_CLANG)
 _gccs = partial(_installed, "g++", "gcc", OLDEST_GCC)
 
 
-def _zig() -> Iterator[Toolchain]:
-    words = zig("c++")
-    identity = _version(words) if words else None
+def _zig() -> Iterator[HostToolchain]:
+    command = zig("c++")
+    identity = _version(command) if command else None
     if identity:
-        yield Toolchain("zig", words, zig("ld.lld"), f"zig {identity}")
+        yield HostToolchain("zig", command, zig("ld.lld"), f"zig {identity}")
 
 
 def _major(identity: str) -> int:
@@ -101,6 +101,6 @@ def _major(identity: str) -> int:
 
 
 @lru_cache
-def _version(words: tuple[str, ...]) -> str | None:
+def _version(command: tuple[str, ...]) -> str | None:
     """The first line of ``WORDS --version``, or ``None`` when the command cannot be run."""
-    return first_line(output_of((*words, "--version"))) or None
+    return first_line(output_of((*command, "--version"))) or None

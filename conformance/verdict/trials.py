@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import reference
 from conformance.cases import cases_for, has_cases, launch_for
-from conformance.cases.candle_changes import Change, launched_before
+from conformance.cases.candle_changes import CandleChange, launched_before
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
 from conformance.cases.never_launched import never_launched
@@ -22,6 +22,7 @@ from conformance.dtypes import dtype
 from conformance.outcome import NO_EVIDENCE, Evidence
 from conformance.processes import InfrastructureError
 from conformance.spec.kernel import Kernel
+from conformance.verdict import references
 from conformance.verdict.compare import is_poison
 from conformance.verdict.kept_answers import KeptAnswers
 from reference.expected import Expected
@@ -64,7 +65,7 @@ class Parts(NamedTuple):
     others: tuple[Case, ...]
 
 
-def generated_parts(kernel: Kernel, changes: Sequence[Change] = ()) -> Parts:
+def generated_parts(kernel: Kernel, changes: Sequence[CandleChange] = ()) -> Parts:
     """All generated cases of ``kernel`` as Candle launched them before ``changes``, none where its family has no
     generator yet."""
     judged, others = parts_of(kernel, cases_for(kernel) if has_cases(kernel) else ())
@@ -118,7 +119,7 @@ def with_equivalents(
     """
     starts = {arg.name: arg.start for arg in launch.args if isinstance(arg, Buffer)}
     got = {other: content[starts[other] :] for other, content in buffers.items()}
-    masks = reference.equivalent(kernel.module, kernel.variant, launch.reference_arguments(), got)
+    masks = references.equivalent(kernel, launch.reference_arguments(), got)
     mask = masks.get(name)
     return expected if mask is None else Expected(np.where(mask, got[name], expected.value))
 
@@ -147,12 +148,11 @@ def otherwise_fixed(kernel: Kernel, case: TrialCase) -> tuple[Kernel, TrialCase]
 def expected_of(kernel: Kernel, launch: Launch) -> dict[str, Expected]:
     """What the reference expects of ``launch``.
 
-    Raises ``NoReference``, ``Faults``, and ``InfrastructureError`` for a reference that fails: no doing of the kernel.
+    Raises ``NoReference``, which a port's own reference that fails is too, ``Faults``, and ``InfrastructureError`` for
+    one of ours that fails: no doing of the kernel.
     """
     try:
-        return reference.evaluate(
-            kernel.module, kernel.family, kernel.variant, kernel.tolerance.library_ulp, launch.reference_arguments()
-        )
+        return references.evaluate(kernel, launch.reference_arguments())
     except (reference.NoReference, reference.Faults):
         raise
     except Exception as error:

@@ -170,7 +170,7 @@ def test_a_recorded_call_with_one_wrong_bit_is_named(capsys: pytest.CaptureFixtu
 def test_what_launchers_answer_can_be_recorded_and_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ("--runtime", "cpu", "--kernels", TREE, "--jobs", 1)
     said = answer(capsys, "record", tmp_path / "new", *words, CASE, f"{LAUNCHER}(kx=96,rows=5,values=unit)")
-    assert (said.code, said.out.splitlines()[-1].split(" recorded")[0]) == (0, "2 cases of 1 launchers")
+    assert (said.code, said.out.splitlines()[-1].split(" recorded")[0]) == (0, "2 cases of 1 launcher")
     for subject in ((*words, "--order", "forward"), ("--subject", "reference")):
         said = answer(capsys, "replay", tmp_path / "new", *subject)
         assert (said.code, "1 of 49 launchers" in said.out) == (0, True)

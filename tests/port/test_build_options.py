@@ -12,7 +12,7 @@ import pytest
 from conformance.geometry import GeometryRow
 from conformance.port.compiling import cache
 from conformance.port.compiling.reads import Reads
-from conformance.port.compiling.target import Target
+from conformance.port.compiling.target import CompileTarget
 from conformance.port.config import _KEYS, KnownFailure, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.port.definitions.scan import scan_file
@@ -171,9 +171,9 @@ def test_an_object_is_kept_until_something_that_it_is_made_of_changes(
     shim = tree.parent / "shim"
     options = options_for(tree, [shim])
     (source,) = find_sources(tree)
-    target = Target(runtime_kind("cpu"), 64, "cpu", "counting")
+    target = CompileTarget(runtime_kind("cpu"), 64, "cpu", "counting")
 
-    def made(options: BuildOptions = options, *extra: str, target: Target = target) -> int:
+    def made(options: BuildOptions = options, *extra: str, target: CompileTarget = target) -> int:
         cache.made(source, target, Supervisor(), options, extra)
         return len(asked)
 

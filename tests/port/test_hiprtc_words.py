@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from conformance.port.compiling import child
-from conformance.port.compiling.in_child import Unsupported, _judged
+from conformance.port.compiling.in_child import CompilerUnsupported, _judged
 from conformance.port.compiling.reads import Reads
-from conformance.port.compiling.target import Limits
+from conformance.port.compiling.target import CompileLimits
 from conformance.processes import Supervisor
 from conformance.runtimes import loaded_hiprtc, runtime_kind
 from conformance.runtimes.kind import RuntimeKind
@@ -78,8 +78,8 @@ def test_a_header_that_the_machine_lacks_is_not_the_sources_fault(
     assert old["machine"].startswith(f"it includes <{header}>, which HIP 5.2 in {rocm} does not have; ")
     (rocm / "hip/hip_version.h").unlink()
     said = answer(monkeypatch, log)
-    with Supervisor() as supervisor, pytest.raises(Unsupported) as caught:
-        _judged(said, "kernels/k.hip", supervisor, Limits())
+    with Supervisor() as supervisor, pytest.raises(CompilerUnsupported) as caught:
+        _judged(said, "kernels/k.hip", supervisor, CompileLimits())
     for part in (f"kernels/k.hip cannot be compiled: it includes <{header}>", "hip-dev", "ROCM_PATH"):
         assert part in str(caught.value)
     assert "\n" not in str(caught.value)

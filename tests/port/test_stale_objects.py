@@ -19,9 +19,9 @@ import pytest
 from conformance.port.amd_cache import compile_for
 from conformance.port.compiling import cache
 from conformance.port.compiling.cache import made
-from conformance.port.compiling.keys import Place, settle
+from conformance.port.compiling.keys import TreeFolders, settle
 from conformance.port.compiling.reads import Reads
-from conformance.port.compiling.target import Target
+from conformance.port.compiling.target import CompileTarget
 from conformance.port.definitions.mentioned import mentioned
 from conformance.port.digest import tree_digest
 from conformance.port.options import BuildOptions
@@ -322,7 +322,7 @@ def _host() -> None:
 class Compiling:
     """Compiles for the host, in a cache of its own; ``count`` is how often a compiler was started for it."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, supervisor: Supervisor, target: Target) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, supervisor: Supervisor, target: CompileTarget) -> None:
         self.count = 0
         self.after: list[Callable[[], None]] = []
         self._supervisor, self._target = supervisor, target
@@ -348,7 +348,9 @@ def compiling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compi
     (tmp_path / "cache/runtime").symlink_to(shared)
     monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "cache"))
     with Supervisor() as supervisor:
-        yield Compiling(monkeypatch, supervisor, Target(runtime_kind("cpu"), 64, "host", "tests of stale objects"))
+        yield Compiling(
+            monkeypatch, supervisor, CompileTarget(runtime_kind("cpu"), 64, "host", "tests of stale objects")
+        )
 
 
 @pytest.fixture
@@ -398,7 +400,7 @@ def test_two_trees_that_differ_never_look_the_same(laid_out: Row, home: Path) ->
 def test_an_edit_is_noticed_where_no_compiler_lists_what_it_reads(laid_out: Row, home: Path) -> None:
     """As AMD's and NVIDIA's hiprtc: then all that is mentioned counts, or nothing is kept."""
     source, options = laid_out.of(home), laid_out.options(home)
-    place = Place.of(source, options)
+    place = TreeFolders.of(source, options)
 
     def compilation(reads: Reads) -> None:
         reads.listed = False

@@ -59,14 +59,14 @@ print(json.dumps(said))
 
 COMPILED = """
 from conformance.runtimes import runtime_kind
-from conformance.port.compiling.target import Limits, Target
+from conformance.port.compiling.target import CompileLimits, CompileTarget
 from conformance.port.compiling.in_child import compile_in_child
 from conformance.processes import Supervisor
 SOURCE = '''#include <hip/hip_runtime.h>
 extern "C" __global__ void k(float *p) { p[blockIdx.x * blockDim.x + threadIdx.x] = expf(p[threadIdx.x]); }'''
-target = Target(runtime_kind("rocm"), None, "gfx1100", "")
+target = CompileTarget(runtime_kind("rocm"), None, "gfx1100", "")
 with Supervisor() as supervisor:
-    code = compile_in_child(SOURCE, "k.hip", target.words(), target, supervisor, Limits())
+    code = compile_in_child(SOURCE, "k.hip", target.flags(), target, supervisor, CompileLimits())
 print('{"elf machine":', int.from_bytes(code[18:20], "little"), "}")
 """
 

@@ -13,7 +13,7 @@ from conformance.cli.usage import OVER_KERNELS, CommandParser, take_patterns
 from conformance.engine.modes import Tree
 from conformance.files import shipped_name
 from conformance.option import json_file, workers
-from conformance.port.check.findings import OF_THE_WHOLE, Finding
+from conformance.port.check.findings import OF_THE_WHOLE, CheckFinding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
 from conformance.port.check.report import CheckReport, report_json, report_text
 from conformance.port.check.source import SourceTree, check_launchers, check_sources, read_tree, under_candles_names
@@ -23,15 +23,23 @@ from conformance.port.declared.names import Names
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
-from conformance.session.setup import config_from, tree_from
+from conformance.session.setup import config_from, specs_from, tree_from
 from conformance.settings import Settings
-from conformance.spec.load import load_specs
 from conformance.text import one_line, visible
 from conformance.toolchains.amd import CompileFailure, find_toolchain
-from conformance.toolchains.targets import AmdError, Target, targets_of
+from conformance.toolchains.targets import AmdError, AmdTarget, targets_of
 
 _LINES = "-gline-tables-only"
 """Adds the source lines of instructions to a code object, and changes none of these."""
+
+EXAMPLES = (
+    (
+        "candle-parity check --kernels path/to/port --partial",
+        "names and parameters of what is there; needs no compiler",
+    ),
+    ("candle-parity check --kernels path/to/port --arch gfx942", "compile for a GPU too"),
+)
+EXIT_CODES = "0 clean (warnings are allowed); 1 findings; 2 a source cannot be read, or nothing is there to check"
 
 
 def options(parser: CommandParser) -> None:
@@ -46,10 +54,11 @@ def options(parser: CommandParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """0 clean (warnings allowed), 1 findings, 2 when a source cannot be read or nothing is there to check."""
-    specs = load_specs(arguments.specs)
-    wanted = specs.select(arguments.patterns, arguments.module)
     settings = Settings.of(vars(arguments))
-    port = tree_from(settings, specs, config_from(settings), listed=False)
+    config = config_from(settings)
+    specs = specs_from(settings, config)
+    wanted = specs.select(arguments.patterns, arguments.module)
+    port = tree_from(settings, specs, config, listed=False)
     path, options = port.path, port.options
     targets = [] if arguments.arch is None else targets_of(arguments.arch)
     texts, objects, unread = _read(path)
@@ -60,21 +69,21 @@ def command(arguments: argparse.Namespace) -> int:
     nothing = not objects and not unread and not any(tree.definitions.values()) and not tree.errors
     if nothing and not defined:
         raise SourceError(f"kernels path {path} defines no kernel; expected __global__ functions in .hip or .cu files")
-    findings = [Finding("unreadable", "", str(error), label) for label, error in unread]
+    findings = [CheckFinding("unreadable", "", str(error), label) for label, error in unread]
     findings += _unmatched(port, tree, objects, defined)
     if texts:
-        findings += check_sources(tree, specs.kernels, wanted)
+        findings += check_sources(tree, specs.loaded_by_name, wanted)
     findings += [] if arguments.patterns else about
-    findings += check_objects(objects, specs.kernels, wanted, geometry=port.declared.launch)
+    findings += check_objects(objects, specs.loaded_by_name, wanted, geometry=port.declared.launch)
     if targets:
         made, failed = _compile(list(tree.definitions), targets, options, arguments.jobs or 2, names)
         compiled = [object_under_candles_names(file, names) for file in made]
         # Their names were checked in the sources.
-        findings += [*failed, *check_objects(compiled, specs.kernels, wanted, False, port.declared.launch)]
+        findings += [*failed, *check_objects(compiled, specs.loaded_by_name, wanted, False, port.declared.launch)]
         objects = [*objects, *compiled]
     if arguments.partial:
         findings = [finding for finding in findings if finding.kind not in OF_THE_WHOLE]
-    report = CheckReport(shipped_name(path) or str(path), tree, objects, findings, specs.kernels, names)
+    report = CheckReport(shipped_name(path) or str(path), tree, objects, findings, specs.kernels, names, specs.own)
     if arguments.json:
         write_text(arguments.json, json.dumps(report_json(report), indent=1) + "\n")
     print(visible(report_text(report)))
@@ -89,14 +98,16 @@ def command(arguments: argparse.Namespace) -> int:
 
 def _unmatched(
     port: Tree, tree: SourceTree, objects: Sequence[ObjectFile], launchers: Collection[str]
-) -> list[Finding]:
+) -> list[CheckFinding]:
     """A finding for each alias that names no kernel of the port; none where a source could not be read."""
     if tree.errors:
         return []
     defined = {one.name for found in tree.definitions.values() for one in found}
     defined |= {name for file in objects for name in file.code.kernels} | set(launchers)
     missing = port.declared.names.ports.keys() - defined
-    return [Finding("unmatched_alias", "", text, port.declared.file) for text in port.declared.names.unmatched(missing)]
+    return [
+        CheckFinding("unmatched_alias", "", text, port.declared.file) for text in port.declared.names.unmatched(missing)
+    ]
 
 
 def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile], list[tuple[str, AmdError]]]:
@@ -120,17 +131,17 @@ def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile], list[tuple[
 
 
 def _compile(
-    sources: Sequence[KernelSource], targets: Sequence[Target], options: BuildOptions, jobs: int, names: Names
-) -> tuple[list[ObjectFile], list[Finding]]:
+    sources: Sequence[KernelSource], targets: Sequence[AmdTarget], options: BuildOptions, jobs: int, names: Names
+) -> tuple[list[ObjectFile], list[CheckFinding]]:
     """The code objects of ``sources`` for each target, and a finding, under Candle's ``names``, for each source and
     kernel that does not compile."""
     toolchain = find_toolchain(targets)
     objects: list[ObjectFile] = []
-    failed: list[Finding] = []
+    failed: list[CheckFinding] = []
     for job in compile_tree(toolchain, sources, targets, options, jobs):
         if isinstance(job.result, CompileFailure):
             reason = missing_header(job, toolchain) or first_error(job.result, job.source.root)
-            failed.append(Finding("compile_error", "", reason, job.source.label, None, job.target.name))
+            failed.append(CheckFinding("compile_error", "", reason, job.source.label, None, job.target.name))
             continue
         code = parse(job.result.code, job.source.label)
         if lost_signs(code):
@@ -139,7 +150,7 @@ def _compile(
                 code = parse(lined.result.code, job.source.label)
         objects.append(ObjectFile(job.source.label, code))
         failed += [
-            Finding("compile_error", shown, broken.why, broken.place, None, job.target.name)
+            CheckFinding("compile_error", shown, broken.why, broken.place, None, job.target.name)
             for name, broken in job.result.broken.items()
             for shown in names.shown(name)
         ]

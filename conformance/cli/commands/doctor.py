@@ -36,6 +36,9 @@ _CASES = 4
 _MARKS = {"ok": "ok", "todo": "!!", "none": "--"}
 _WIDTH, _HEAD = 118, 20
 
+EXAMPLES = (("candle-parity doctor", "what this machine can run, and what it lacks"),)
+EXIT_CODES = "0 kernels can be run here; 1 they cannot; 2 bad usage"
+
 
 def options(parser: CommandParser) -> None:
     parser.add_argument("--wave", type=int, choices=(32, 64), help=argparse.SUPPRESS)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from tabulate import tabulate
 
-from conformance.port.check.findings import ERROR_KINDS, WARNING_KINDS, Finding
+from conformance.port.check.findings import ERROR_KINDS, WARNING_KINDS, CheckFinding
 from conformance.port.check.near_names import suggested_aliases
 from conformance.port.check.objects import ObjectFile
 from conformance.port.check.source import SourceTree
@@ -29,16 +29,18 @@ class CheckReport:
     kernels: str
     tree: SourceTree
     objects: Sequence[ObjectFile]
-    findings: Sequence[Finding]
+    findings: Sequence[CheckFinding]
     specs: Mapping[str, Kernel]
     names: Names = OWN_NAMES
+    own: Mapping[str, Kernel] = field(default_factory=dict)
+    """The port's own kernels."""
 
     @property
-    def errors(self) -> list[Finding]:
+    def errors(self) -> list[CheckFinding]:
         return [finding for finding in self.findings if not finding.is_warning]
 
     @property
-    def warnings(self) -> list[Finding]:
+    def warnings(self) -> list[CheckFinding]:
         return [finding for finding in self.findings if finding.is_warning]
 
 
@@ -121,7 +123,7 @@ def report_text(report: CheckReport) -> str:
             continue
         lines += ["", f"{'warning: ' if kind in WARNING_KINDS else ''}{kind} ({len(found)}): {meaning}"]
         if kind == "missing":
-            lines += _missing(found, report.specs)
+            lines += _missing(found, {**report.specs, **report.own})
             continue
         lines += [f"  {_described(finding)}" for finding in found[:_SHOWN]]
         lines += [f"  ... {len(found) - _SHOWN} more (--json has all)"] if len(found) > _SHOWN else []
@@ -138,6 +140,8 @@ def report_text(report: CheckReport) -> str:
         f"parameters; "
         f"{len(report.errors)} findings, {len(report.warnings)} warnings"
     )
+    if report.own:
+        lines.append(f"{len(defined & report.own.keys())} of the port's {len(report.own)} own kernels are defined")
     lines += _hint(report)
     return "\n".join(lines).lstrip("\n")
 
@@ -161,12 +165,12 @@ def _object_table(files: Sequence[ObjectFile]) -> list[str]:
     return tabulate(body, headers=heads).splitlines()
 
 
-def _described(finding: Finding) -> str:
+def _described(finding: CheckFinding) -> str:
     where = " ".join(part for part in (finding.place, f"[{finding.target}]" if finding.target else "") if part)
     return one_line(": ".join(part for part in (where, f"{finding.kernel} {finding.message}".strip()) if part))
 
 
-def _missing(found: Sequence[Finding], specs: Mapping[str, Kernel]) -> list[str]:
+def _missing(found: Sequence[CheckFinding], specs: Mapping[str, Kernel]) -> list[str]:
     """Missing kernels by target, module and family: a whole family in one word."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for finding in found:

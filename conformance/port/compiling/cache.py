@@ -12,11 +12,17 @@ from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.amd_cache import OF_HIPRTC, is_for_hipcc
 from conformance.port.compiling.diagnostics import COMPILER_LOST
-from conformance.port.compiling.in_child import Unsupported, compile_in_child
-from conformance.port.compiling.keys import KeptObjects, Manifest, Place, contain, first_key, own_files, settle
-from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly
+from conformance.port.compiling.in_child import CompilerUnsupported, compile_in_child
+from conformance.port.compiling.keys import KeptObjects, Manifest, TreeFolders, contain, first_key, own_files, settle
+from conformance.port.compiling.partly import PARTS, Broken, TextRefused, compile_partly
 from conformance.port.compiling.reads import Reads
-from conformance.port.compiling.target import Limits, Target, refused_by_both, refused_by_hiprtc, toolchain_for
+from conformance.port.compiling.target import (
+    CompileLimits,
+    CompileTarget,
+    refused_by_both,
+    refused_by_hiprtc,
+    toolchain_for,
+)
 from conformance.port.definitions.mentioned import mentioned
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import KernelSource
@@ -26,7 +32,7 @@ from conformance.toolchains.compile_error import CompileError
 from conformance.toolchains.targets import wave_macros
 
 if TYPE_CHECKING:
-    from conformance.toolchains.amd import Toolchain
+    from conformance.toolchains.amd import AmdToolchain
     from conformance.toolchains.libraries import LibraryCompiler
 
 _PATIENCE = 30.0
@@ -59,7 +65,7 @@ class _Way:
     key: str
     flags: Sequence[str]
     folder: Path | None
-    toolchain: Toolchain | LibraryCompiler | None = None
+    toolchain: AmdToolchain | LibraryCompiler | None = None
 
     @property
     def name(self) -> str | None:
@@ -78,11 +84,11 @@ class _Way:
 
 def made(
     source: KernelSource,
-    target: Target,
+    target: CompileTarget,
     supervisor: Supervisor,
     options: BuildOptions = NO_OPTIONS,
     extra: Sequence[str] = (),
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    limits: CompileLimits = CompileLimits(),  # noqa: B008 (frozen)
     compiler: CompilerChoice = "hiprtc",
     library: LibraryCompiler | None = None,
     launchers: bool = False,
@@ -108,11 +114,11 @@ def made(
     if source.is_code_object:
         return Made(source.code())
     text = source.text()
-    place = Place.of(source, options)
-    plan = _Plan(source, text, place, target, supervisor, options, extra, limits, library, launchers)
+    tree = TreeFolders.of(source, options)
+    plan = _Plan(source, text, tree, target, supervisor, options, extra, limits, library, launchers)
     plans = plan.by_wave()
     folder = ObjectFolder(cache_folder() / "objects")
-    objects = KeptObjects(folder, place)
+    objects = KeptObjects(folder, tree)
     found = _kept(plans, compiler, objects)
     if found is not None:
         return found
@@ -140,11 +146,11 @@ class Text:
 def made_of(
     texts: Sequence[Text],
     source: KernelSource,
-    target: Target,
+    target: CompileTarget,
     supervisor: Supervisor,
     options: BuildOptions = NO_OPTIONS,
     extra: Sequence[str] = (),
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    limits: CompileLimits = CompileLimits(),  # noqa: B008 (frozen)
     compiler: CompilerChoice = "hiprtc",
 ) -> Made | None:
     """The code object of the first of ``texts`` of ``source`` that is kept, else of the last one, compiled.
@@ -154,15 +160,15 @@ def made_of(
     hiprtc is asked. Raises ``SourceError`` and ``InfrastructureError``.
     """
     of_one: CompilerChoice = "hiprtc" if compiler == "auto" else compiler
-    place = Place.of(source, options)
+    tree = TreeFolders.of(source, options)
     each_by_wave = [
         _Plan(
-            source, each.text, place, target, supervisor, options, [*extra, *each.flags], limits, None, False
+            source, each.text, tree, target, supervisor, options, [*extra, *each.flags], limits, None, False
         ).by_wave()
         for each in texts
     ]
     folder = ObjectFolder(cache_folder() / "objects")
-    objects = KeptObjects(folder, place)
+    objects = KeptObjects(folder, tree)
     for plans in each_by_wave:
         found = _kept(plans, of_one, objects)
         if found is not None:
@@ -171,7 +177,7 @@ def made_of(
     if _is_refused(plans, of_one, objects):
         return None
     # Under ``auto`` hipcc compiles what hiprtc is not installed for, but the whole of it.
-    refusals = (CompileError, Unsupported) if compiler == "auto" else (CompileError,)
+    refusals = (CompileError, CompilerUnsupported) if compiler == "auto" else (CompileError,)
 
     def whole_or_refused(plan: _Plan, reads: Reads) -> tuple[str, Made | None]:
         try:
@@ -221,14 +227,14 @@ def _compiled(
 
     def compilation(reads: Reads) -> tuple[str, _Found, bool]:
         key, found = work(plan, reads)
-        return key, found, contain(own_files(plan.place, reads), _WAVE_MACRO)
+        return key, found, contain(own_files(plan.tree, reads), _WAVE_MACRO)
 
-    if len(plans) > 1 and contain(mentioned(starts, plan.place.folders).files, _WAVE_MACRO):
+    if len(plans) > 1 and contain(mentioned(starts, plan.tree.folders).files, _WAVE_MACRO):
         plan = plans[1]
-    (key, found, by_wave), manifest = settle(plan.place, starts, plan.text, compilation, (CompileError,))
+    (key, found, by_wave), manifest = settle(plan.tree, starts, plan.text, compilation, (CompileError,))
     if by_wave and len(plans) > 1 and plan is plans[0]:
         plan = plans[1]
-        (key, found, by_wave), manifest = settle(plan.place, starts, plan.text, compilation, (CompileError,))
+        (key, found, by_wave), manifest = settle(plan.tree, starts, plan.text, compilation, (CompileError,))
     if found is not None and found.broken and plan.source.text() != plan.text:
         manifest = None  # what is broken was looked for in another text
     return key, found, manifest
@@ -240,12 +246,12 @@ class _Plan:
 
     source: KernelSource
     text: str
-    place: Place
-    target: Target
+    tree: TreeFolders
+    target: CompileTarget
     supervisor: Supervisor
     options: BuildOptions
     extra: Sequence[str]
-    limits: Limits
+    limits: CompileLimits
     library: LibraryCompiler | None
     launchers: bool
 
@@ -290,7 +296,7 @@ class _Plan:
         way = next(ways)
         try:
             return way, self._code(way, reads)
-        except (CompileError, Unsupported) as error:
+        except (CompileError, CompilerUnsupported) as error:
             if compiler != "auto":
                 raise
             refusal = error
@@ -300,7 +306,7 @@ class _Plan:
         try:
             return other, self._code(other, reads)
         except CompileError as error:
-            if isinstance(refusal, Unsupported):
+            if isinstance(refusal, CompilerUnsupported):
                 raise  # the one that has the headers has judged
             log = refused_by_both(refusal.log, error.log, other.name or other.compiler)
             raise CompileError(label, log) from None
@@ -309,7 +315,7 @@ class _Plan:
         """The compilers to try in turn; a search for hipcc begins only when it is asked for."""
         source, target, runtime = self.source, self.target, self.target.runtime
         # Relative to a folder, options name no place, so that copies of a tree share objects.
-        folder, relative = self.place.base, self.place.words(self._flags)
+        folder, relative = self.tree.base, self.tree.relative_flags(self._flags)
         if self.library is not None:
             identity = "\0".join((self.library.identity, *self.library.command))
             yield _Way("hipcc", self._key(identity, relative), relative, folder, self.library)
@@ -345,7 +351,7 @@ class _Plan:
                 limits = replace(self.limits, seconds=min(self.limits.seconds, seconds))
                 return self._made(way, text, [*flags, *every], limits, reads)
             except CompileError as error:
-                raise Refused(error.log) from None
+                raise TextRefused(error.log) from None
 
         found = compile_partly(self.source, self.options, log, compile_text, self.limits.wall, self.launchers)
         return None if found is None else Made(found[0], way.compiler, way.name, found[1])
@@ -357,7 +363,7 @@ class _Plan:
             self._refusals[way.key] = error.log
             raise
 
-    def _made(self, way: _Way, text: str, more: Sequence[str], limits: Limits, reads: Reads) -> bytes:
+    def _made(self, way: _Way, text: str, more: Sequence[str], limits: CompileLimits, reads: Reads) -> bytes:
         """The code of ``text``, with hiprtc's headers where hipcc stands in for hiprtc and the source names none."""
         flags, rest = [*way.flags, *more], (self.target, self.supervisor, limits, way.toolchain)
         try:
