@@ -52,6 +52,7 @@ doctor: $(INSTALLED) ## what this machine has for running kernels, and what is l
 	@$(BIN)/candle-parity doctor
 
 quick: $(DEVELOPED) ## before a commit: the cheap tests of every folder, under a minute on two cores
+	@echo 'every worker collects all tests first; dots follow'
 	$(PYTEST) -m 'not slow and not nightly' tests
 
 test: $(DEVELOPED) ## what a contributor runs: every test without the mark "nightly"; 8 minutes on two cores

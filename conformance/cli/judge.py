@@ -146,7 +146,8 @@ def resumable(arguments: argparse.Namespace, recorded: Callable[[Result], Record
         counts = [f"{len(names & result.outcomes.keys())} of {len(names)} {what}" for what, names in parts if names]
         judged = f"{' and '.join(counts)} are judged"
         how = "no journal could be kept" if journal.warning else "the same command with --resume goes on from there"
-        print(f"candle-parity: stopped; {judged}; {how}", file=sys.stderr)
+        going_on = f"; {how}" if result.outcomes else ""
+        print(f"candle-parity: stopped; {judged}{going_on}", file=sys.stderr)
         raise stop.cause from None
 
 

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from conformance.cli.usage import CommandParser
+from conformance.extras import missing
 
 _FOLDER = Path(__file__).parent
 _FIRST = ("doctor", "run", "list")
@@ -60,5 +61,11 @@ def about(name: str) -> str:
 
 
 def loaded(name: str) -> CommandModule:
-    """The command, imported."""
-    return cast(CommandModule, import_module(f"{__name__}.{name}"))
+    """The command, imported; raises ``MissingExtra`` where a package is not installed that it alone needs."""
+    try:
+        return cast(CommandModule, import_module(f"{__name__}.{name}"))
+    except ModuleNotFoundError as error:
+        lacking = missing(error, name)
+        if lacking is None:
+            raise
+        raise lacking from None
