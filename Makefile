@@ -88,7 +88,7 @@ reports: OUT := reports
 reports: STORE := reports/records
 reports: JSON := json.xz
 reports: INTERPRETED := gfx942 gfx1100
-reports: parity ## for a release, not for a commit: the records in reports/, with CANDLE=checkout also its wiring, then `pages`
+reports: $(DEVELOPED) parity ## for a release, not for a commit: the records in reports/, with CANDLE=checkout also its wiring, then `pages`
 	$(BIN)/candle-parity build --json $(STORE)/build.$(JSON)
 	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json reports/wiring.$(JSON) >/dev/null || [ $$? -eq 1 ])
 	$(MAKE) pages

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated
 from conformance.port.config import Config
-from conformance.session.selection import check_cases, select, without_undefined
-from conformance.session.setup import config_from, setup_from, tree_from
+from conformance.session.selection import check_cases, judgeable, select, without_undefined
+from conformance.session.setup import config_from, setup_from, specs_from, tree_from
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import Specs, load_specs
+from conformance.spec.load import Specs
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,11 @@ def prepare(settings: Settings, patterns: Sequence[str] = (), modules: Sequence[
     Raises ``UserError``, whose message is one sentence: for kernels that are not there or are not named, a pattern that
     matches nothing, a declaration that cannot be read, a runtime that cannot run here.
     """
-    specs = load_specs(settings.specs)
+    config = config_from(settings)
+    specs = specs_from(settings, config)
     kernels, cases = select(specs, patterns, modules, launchers=True)
     check_cases(specs, cases)
-    config = config_from(settings)
+    kernels = judgeable(kernels)
     mode = JudgeGenerated(tree_from(settings, specs, config))
     if not patterns and not modules:
         kernels = without_undefined(kernels, mode.tree)

@@ -8,6 +8,7 @@ from conformance.cli.judge import judged
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.session.gate import gating_from
 from conformance.session.prepared import prepare
+from conformance.session.selection import judges_own
 from conformance.session.setup import print_notes
 from conformance.settings import Gate, Settings
 
@@ -36,7 +37,9 @@ def command(arguments: argparse.Namespace) -> int:
         return watch(arguments)
     settings = Settings.of(vars(arguments))
     asked = prepare(settings, arguments.patterns, arguments.module)
-    gating = gating_from(Gate.of(vars(arguments)), asked.config, asked.whole, shard=arguments.shard)
+    gating = gating_from(
+        Gate.of(vars(arguments)), asked.config, asked.whole, shard=arguments.shard, own=judges_own(asked.kernels)
+    )
     if not arguments.quiet:
         print_notes(settings, asked.setup)
     return judged(arguments, asked.specs, asked.setup, asked.mode, asked.kernels, asked.cases, gating)
