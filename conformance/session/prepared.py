@@ -16,7 +16,7 @@ from conformance.spec.load import Specs
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """A run of a port that nothing was compiled for yet.
 
     ``kernels`` are those that were selected, launchers and library calls behind them; ``cases`` has the case ids that
@@ -37,7 +37,7 @@ class Prepared:
         return not self.cases and names >= self.specs.kernels.keys()
 
 
-def prepare(settings: Settings, patterns: Sequence[str] = (), modules: Sequence[str] | None = None) -> Prepared:
+def prepare(settings: Settings, patterns: Sequence[str] = (), modules: Sequence[str] | None = None) -> PreparedRun:
     """What ``settings`` and ``patterns`` (kernel globs, case ids, patterns over cases) ask for, of ``modules`` only
     where there are such.
 
@@ -53,4 +53,4 @@ def prepare(settings: Settings, patterns: Sequence[str] = (), modules: Sequence[
     if not patterns and not modules:
         kernels = without_undefined(kernels, mode.tree)
     setup = setup_from(settings, ["candle-parity", "run"], mode.tree, config)
-    return Prepared(specs, config, kernels, cases, mode, setup)
+    return PreparedRun(specs, config, kernels, cases, mode, setup)
