@@ -19,7 +19,7 @@ from conformance import environment
 from conformance.cli.commands import about, command_names, loaded
 from conformance.cli.ending import ended
 from conformance.cli.usage import MOST_EXITS, CommandParser, complete, completing, module_names
-from conformance.extras import MissingExtra
+from conformance.errors import UsageError
 from conformance.files import checkout, version
 from conformance.option import GROUPS, STDOUT
 from conformance.processes.forked import allow_forks
@@ -44,7 +44,7 @@ def build_parser(only: str | None = None) -> CommandParser:
             continue
         try:
             module = loaded(name)
-        except MissingExtra:
+        except UsageError:  # a package is missing that this command alone needs
             if only is not None:
                 raise
             continue  # completion and the man page are of what is there

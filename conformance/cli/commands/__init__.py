@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from conformance.cli.usage import CommandParser
-from conformance.extras import missing
 
 _FOLDER = Path(__file__).parent
 _FIRST = ("doctor", "run", "list")
@@ -65,6 +64,8 @@ def loaded(name: str) -> CommandModule:
     try:
         return cast(CommandModule, import_module(f"{__name__}.{name}"))
     except ModuleNotFoundError as error:
+        from conformance.extras import missing  # what a run does without
+
         lacking = missing(error, name)
         if lacking is None:
             raise
