@@ -33,7 +33,17 @@ from conformance.outcome import Outcome
 from conformance.port.config import OPTIONS_FILE, Config, config_in
 from conformance.port.definitions.source_text import SourceError
 from conformance.port.sources import find_sources
-from conformance.pytest_nodes import KEY, MARKER, STATE, Declaration, KernelItem, Module, SpecFile, names_one, worker
+from conformance.pytest_nodes import (
+    KEY,
+    MARKER,
+    STATE,
+    DeclarationItem,
+    KernelItem,
+    ModuleNode,
+    SpecNode,
+    names_one,
+    worker,
+)
 from conformance.record import FileError, Record, write_record
 from conformance.record.assemble import assemble, shown
 from conformance.record.commits import commit_of
@@ -292,9 +302,9 @@ class Parity:
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         if self._port.declared is not None and self._port.wanted and file_path == self._port.declared.file:
-            return Declaration.from_parent(parent, path=file_path)
+            return DeclarationItem.from_parent(parent, path=file_path)
         if file_path.suffix == ".yaml" and file_path.parent == SPEC_FOLDER:
-            return SpecFile.from_parent(parent, path=file_path)
+            return SpecNode.from_parent(parent, path=file_path)
         return None
 
     @pytest.hookimpl(wrapper=True)
@@ -309,9 +319,11 @@ class Parity:
 
     def _added(self, session: pytest.Session) -> list[pytest.Collector]:
         if self._port.declared is not None:
-            return [Declaration.from_parent(session, path=self._port.declared.file)]
+            return [DeclarationItem.from_parent(session, path=self._port.declared.file)]
         files = sorted(SPEC_FOLDER.glob("*.yaml"))
-        return [Module.from_parent(session, name=file.name, path=file, nodeid=f"specs/{file.name}") for file in files]
+        return [
+            ModuleNode.from_parent(session, name=file.name, path=file, nodeid=f"specs/{file.name}") for file in files
+        ]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._chosen = [item.kernel for item in session.items if isinstance(item, KernelItem)]

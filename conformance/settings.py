@@ -244,15 +244,15 @@ class Settings(Options):
     def _is_default(self, row: Option) -> bool:
         return bool(getattr(self, row.name) == row.default)
 
-    def repeated(self, words: Iterable[str]) -> str:
-        """The command that begins with ``words`` and repeats these settings."""
+    def repeated(self, args: Iterable[str]) -> str:
+        """The command that begins with ``args`` and repeats these settings."""
         rows = [row for row in Settings.rows() if row.repeated]
-        return " ".join([*words, *(shlex.quote(word) for row in rows for word in row.words(getattr(self, row.name)))])
+        return " ".join([*args, *(shlex.quote(arg) for row in rows for arg in row.args(getattr(self, row.name)))])
 
     def recorded(self) -> tuple[str, ...]:
         """What the record's ``run.options`` has besides what sources were compiled with: ``--seed-salt S``."""
         rows = [row for row in Settings.rows() if row.recorded]
-        return tuple(" ".join(words) for row in rows if (words := row.words(getattr(self, row.name))))
+        return tuple(" ".join(args) for row in rows if (args := row.args(getattr(self, row.name))))
 
 
 NO_SETTINGS = Settings()

@@ -66,7 +66,7 @@ def tally(kernels: Iterable[KernelResult]) -> Tally:
 
 
 @dataclass(frozen=True)
-class Column:
+class FigureColumn:
     """A figure of the kernels of a module or family, in the ``tables`` that show it.
 
     ``coloured`` by how many are at parity; ``of_everything`` is left out where kernels were selected or the screen is
@@ -81,16 +81,16 @@ class Column:
 
 
 TABLE_COLUMNS = (
-    Column("present", lambda rows: str(tally(rows).present), ("terminal", "HTML")),
-    Column("passing", lambda rows: str(tally(rows).passing), ("terminal", "HTML"), coloured=True),
-    Column("percent", lambda rows: tally(rows).percent, ("terminal",), coloured=True, of_everything=True),
-    Column("%", lambda rows: tally(rows).percent, ("HTML",)),
-    Column("", lambda rows: tally(rows).sign, ("terminal",), coloured=True),
+    FigureColumn("present", lambda rows: str(tally(rows).present), ("terminal", "HTML")),
+    FigureColumn("passing", lambda rows: str(tally(rows).passing), ("terminal", "HTML"), coloured=True),
+    FigureColumn("percent", lambda rows: tally(rows).percent, ("terminal",), coloured=True, of_everything=True),
+    FigureColumn("%", lambda rows: tally(rows).percent, ("HTML",)),
+    FigureColumn("", lambda rows: tally(rows).sign, ("terminal",), coloured=True),
 )
 """What every table says of its rows, for each run; Markdown has the first of these in its verdict."""
 
 
-def columns_of(table: str) -> list[Column]:
+def columns_of(table: str) -> list[FigureColumn]:
     """The columns that ``table`` (``terminal``, ``Markdown`` or ``HTML``) shows."""
     return [column for column in TABLE_COLUMNS if table in column.tables]
 

@@ -18,7 +18,7 @@ from conformance.report.places import Places
 from conformance.report.run_notes import remarks
 from conformance.report.runs import Records, executed, given_specs, labels, listed, what_was_judged
 from conformance.report.tally import (
-    Column,
+    FigureColumn,
     columns_of,
     is_present,
     launcher_results,
@@ -194,7 +194,7 @@ def _urgency(rows: Sequence[KernelResult]) -> int:
     return 0 if count.failing else 1 if count.present else 2
 
 
-def _figures(rows: Sequence[KernelResult], columns: Iterable[Column]) -> list[Text]:
+def _figures(rows: Sequence[KernelResult], columns: Iterable[FigureColumn]) -> list[Text]:
     style = tally(rows).style
     return [Text(one_line(column.text(rows)), style if column.coloured else "") for column in columns]
 

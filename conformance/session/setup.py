@@ -125,10 +125,10 @@ def tree_at(path: Path, settings: Settings, specs: Specs, config: Config | None,
     )
 
 
-def setup_from(settings: Settings, words: Sequence[str], tree: Tree, config: Config | None = None) -> Setup:
+def setup_from(settings: Settings, args: Sequence[str], tree: Tree, config: Config | None = None) -> Setup:
     """The setup of a run of ``tree``; raises ``UsageError``.
 
-    ``words`` begin the command that reproduces a failure; options that matter follow.
+    ``args`` begin the command that reproduces a failure; options that matter follow.
     """
     if config is not None:
         settings = settings.filled(config.settings)
@@ -145,14 +145,12 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree, config: Con
     orders = setup.orders if settings.orders and len(setup.orders) == 1 else ()
     wave = wave if kind.chooses_wave else None
     told = replace(settings, runtime=setup.runtime, wave=wave, compiler=setup.compiler, orders=orders)
-    return replace(setup, command=told.repeated(words))
+    return replace(setup, command=told.repeated(args))
 
 
-def setup_of_reference(settings: Settings, words: Sequence[str]) -> Setup:
+def setup_of_reference(settings: Settings, args: Sequence[str]) -> Setup:
     """The setup of a run in which no kernel runs. Raises ``UsageError``."""
-    return replace(
-        _setup(settings, NOTHING_RUNS, settings.wave), command=Settings(specs=settings.specs).repeated(words)
-    )
+    return replace(_setup(settings, NOTHING_RUNS, settings.wave), command=Settings(specs=settings.specs).repeated(args))
 
 
 def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
