@@ -53,6 +53,17 @@ def described(folder: str, name: str, digest: str) -> Family:
     return Family(lambda kernel: _rows(family), partial(_build, family))
 
 
+def operands_of_info(kernel: Kernel) -> tuple[str, ...]:
+    """The operands whose strides follow the dims in the info argument of an own kernel; none where it has no such
+    argument, or its family is one of ours."""
+    return () if kernel.own is None else _laid_out(kernel.own.families, kernel.launch, kernel.own.digest)
+
+
+@lru_cache(maxsize=64)
+def _laid_out(folder: str, name: str, digest: str) -> tuple[str, ...]:
+    return tuple(_read(Path(folder) / f"{name}.yaml").laid_out) if name in families_in(folder) else ()
+
+
 def check_parameters(kernel: Kernel, folder: str) -> None:
     """Raises ``SpecError``, at the line of ``kernel``, where its parameters are not those of its family, and at that of
     the family for a case that cannot be built."""

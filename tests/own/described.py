@@ -13,7 +13,7 @@ params:
   scale: {role: input, shape: [cols]}
   out: {role: output}
   cols: {role: size, value: cols}
-  bias: {role: scalar, values: ["0.5", "0", "-2"]}
+  least: {role: scalar, values: ["0.5", "0", "-2"]}
 grid: [rows]
 block: [64]
 shared: block_x * 4
@@ -55,9 +55,9 @@ families:
     scale: in {dtype}*
     out: out {dtype}*
     cols: scalar u32
-    bias: scalar {dtype}
+    least: scalar {dtype}
   tolerance:
-  - {ulp: 0, library_ulp: 0, source: "one multiplication and one addition"}
+  - {ulp: 0, library_ulp: 0, source: "one product, rounded once"}
 - family: pick_rows
   launch: pick
   name: pick_rows_{dtype}
@@ -76,10 +76,13 @@ families:
 REFERENCE = '''\
 """Operations over rows."""
 
+import numpy as np
 
-def row_total(variant, library_ulp, *, inp, scale, out, cols, bias):
-    """inp * scale + bias, each rounded; scale has an element for each column."""
-    return {"out": inp[: inp.size // cols * cols].reshape(-1, cols) * scale[:cols] + bias}
+
+def row_total(variant, library_ulp, *, inp, scale, out, cols, least):
+    """The larger of inp * scale and least; scale has an element for each column."""
+    rows = inp[: inp.size // cols * cols].reshape(-1, cols)
+    return {"out": np.fmax(rows * scale[:cols], least)}
 
 
 def pick_rows(variant, library_ulp, *, ids, inp, out, n, cols):
@@ -90,10 +93,10 @@ def pick_rows(variant, library_ulp, *, ids, inp, out, n, cols):
 KERNELS = """\
 #include <hip/hip_runtime.h>
 
-extern "C" __global__ void row_total_f32(const float *inp, const float *scale, float *out, unsigned cols, float bias) {
+extern "C" __global__ void row_total_f32(const float *inp, const float *scale, float *out, unsigned cols, float least) {
   for (unsigned col = threadIdx.x; col < cols; col += blockDim.x) {
     const unsigned i = blockIdx.x * cols + col;
-    out[i] = __fadd_rn(__fmul_rn(inp[i], scale[col]), bias);
+    out[i] = fmaxf(inp[i] * scale[col], least);
   }
 }
 

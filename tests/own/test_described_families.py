@@ -35,13 +35,13 @@ def test_a_case_becomes_a_launch_by_expressions(rowwise: OwnPort) -> None:
     one = kernel(rowwise, "row_total_f32")
     launch = launch_for(one, cases_for(one)[0])
     assert (launch.grid, launch.block, launch.shared) == ((3, 1, 1), (64, 1, 1), 256)
-    assert [arg.name for arg in launch.args] == ["inp", "scale", "out", "cols", "bias"]
+    assert [arg.name for arg in launch.args] == ["inp", "scale", "out", "cols", "least"]
     assert buffer(launch, "scale").data.size == 5
     assert [int(arg.value) for arg in launch.args if isinstance(arg, Scalar) and arg.name == "cols"] == [5]
 
 
 def test_each_value_of_a_scalar_is_tried(rowwise: OwnPort) -> None:
-    tried = [case.get("bias", "usual") for case in cases_for(kernel(rowwise, "row_total_f32"))]
+    tried = [case.get("least", "usual") for case in cases_for(kernel(rowwise, "row_total_f32"))]
     assert tried == ["usual", "usual", "usual", "0", "-2"]
 
 
