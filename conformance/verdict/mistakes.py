@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.described import operands_of_info
-from conformance.cases.launch import Buffer, Launch
+from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.cases.layouts import row_major
 from conformance.spec.kernel import Kernel
 

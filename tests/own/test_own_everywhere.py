@@ -1,4 +1,4 @@
-"""Own kernels beyond `run` on the host: pytest, machine code, an installed wheel."""
+"""Own kernels beyond `run` on the host: pytest, and machine code."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands import answer
-from tests.installation.conftest import installation, shared_installation, traces, wheel  # noqa: F401 (fixtures)
-from tests.installation.environment import Installation
 from tests.own.described import described
 from tests.own.ports import OwnPort, changed
-from tests.own.test_own_page import follow
 
 
 def items(port: OwnPort, *words: str) -> subprocess.CompletedProcess[str]:
@@ -49,10 +46,3 @@ def test_mistakes_fail_as_machine_code(port: OwnPort, capfd) -> None:
     assert said.code == 1
     assert all(row["failed"] for row in json.loads(Path("r.json").read_text())["own"])
     assert "of 2 own kernels that fail" in said.out
-
-
-@pytest.mark.nightly("builds a wheel and follows the page with it")
-def test_the_page_holds_for_an_installed_wheel(installation: Installation, tmp_path: Path) -> None:  # noqa: F811
-    before = installation.files()
-    follow(tmp_path, installation.environment / "bin", HOME=str(installation.home))
-    assert installation.files() == before
