@@ -1,4 +1,4 @@
-"""docs/own-kernels.md with an installed wheel: nothing of candle-parity is changed, and none of this checkout is used."""
+"""docs/own-kernels.md with an installed wheel: nothing of it is changed, and nothing of this checkout is used."""
 
 from __future__ import annotations
 
