@@ -20,7 +20,7 @@ from conformance.notices import take_warnings
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.compiling.shards import KERNELS_OF_A_SHARD
 from conformance.port.declared.declared import NOTHING
-from conformance.port.declared.known import Settled, settle
+from conformance.port.declared.known import Settled, excluded, settle
 from conformance.port.launchers import may_define
 from conformance.runtimes.hip.errors import first_error
 from conformance.spec.kernel import Kernel
@@ -84,7 +84,7 @@ def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], judges: int | N
     launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
     own, linked = list[Request](), list[Request]()
     for number, tree in enumerate(trees):
-        names = [tree.declared.names.port(name) for name in launchers]
+        names = [tree.declared.names.port(name) for name in launchers if tree.declared.excluded(name) is None]
         named = [source for source in tree.sources if source.path.stem in modules]
         whole = {source.path.stem for source in named} != modules.keys()
         ordered = sorted(tree.sources if whole else named, key=lambda source: -modules[source.path.stem])
@@ -136,11 +136,12 @@ class Result:
         rows, runtime = declared.known_failures, self.setup.runtime
         recorded = self.mode.traces is not None
         found = settle(rows, self.outcomes, kernels, self.partly, runtime, self.ready.arch, recorded, launchers)
+        gone = excluded(declared.exclude, self.outcomes)
         missing = {name for name, outcome in self.outcomes.items() if outcome.status == "missing"}
         if self.outcomes.keys() >= set(kernels):  # a whole run leaves out launchers that no source names
             missing |= set(launchers) - self.outcomes.keys()
-        problems = (*declared.names.unmatched(missing), *found.problems)
-        return Settled(found.reasons, tuple(f"{declared.file}: {problem}" for problem in problems))
+        problems = (*declared.names.unmatched(missing), *found.problems, *gone.problems)
+        return Settled({**found.reasons, **gone.reasons}, tuple(f"{declared.file}: {problem}" for problem in problems))
 
     def reason_of(self, outcome: Outcome) -> str | None:
         """Why the kernel of ``outcome`` fails, where the port declares every one of its failures."""

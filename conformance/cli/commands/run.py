@@ -37,5 +37,5 @@ def command(arguments: argparse.Namespace) -> int:
     gating = gating_from(Gate.of(vars(arguments)), config, whole, shard=arguments.shard)
     setup = setup_from(settings, ["candle-parity", "run"], mode.tree, config)
     if not arguments.quiet:
-        print_notes(settings, setup)
+        print_notes(settings, setup, config)
     return judged(arguments, specs, setup, mode, kernels, cases, gating)
