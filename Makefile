@@ -5,7 +5,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEVELOPED := .venv/.developed
-HEADLINE := sed -n '/ at parity /,$$p'
+HEADLINE := sed -nE '/ at parity | (selected|recorded) pass/,$$p'
 # One worker more than cores: some tests wait for processes that hang.
 PYTEST := $(BIN)/python -m pytest -q -n $(shell expr $$(nproc) + 1) --dist worksteal
 
@@ -23,7 +23,7 @@ RECORDS = $(foreach name,parity parity-wave32 replay-kernels replay-reference,$(
 INTERPRETED := gfx942
 
 .DEFAULT_GOAL := help
-.PHONY: help parity matrix view doctor quick test test-all slice lint speed rocm-libraries harm selftest reports pages ports clean
+.PHONY: help parity matrix view doctor quick test test-all slice lint speed rocm-libraries harm selftest reports pages ports site clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -108,6 +108,9 @@ pages: $(INSTALLED) ## renders the pages of reports/ from the records there; sec
 	$(BIN)/candle-parity bench --from $(HELD)/bench-launchers-h100.json.xz --md $(PAGES)/BENCH-LAUNCHERS-H100.md >/dev/null
 	$(BIN)/candle-parity board $(OURS) $(wildcard reports/board/*.json.xz) --html $(PAGES)/board.html --md $(PAGES)/BOARD.md
 
+site: $(DEVELOPED) ## the documentation as a site with search, in .site/html; needs no network
+	$(BIN)/python -m tests.house.site_pages
+
 # Debian's python3 makes no pip without python3-venv; then the system's own pip, if there is one, fills the environment.
 # Where no clang is installed, the one in the Python package ziglang compiles the kernels.
 $(INSTALLED): pyproject.toml
@@ -125,4 +128,4 @@ $(DEVELOPED): $(INSTALLED)
 	@touch $@
 
 clean: ## removes the environment and what was written
-	rm -rf .venv .cache .parity
+	rm -rf .venv .cache .parity .site

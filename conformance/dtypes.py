@@ -14,7 +14,7 @@ Kind = Literal["float", "int", "uint", "bool", "bytes"]
 
 
 @dataclass(frozen=True)
-class Format:
+class FloatFormat:
     """The bits of a float and how Candle's kernels compute in it.
 
     ``exponent`` and ``mantissa`` are widths in bits and ``largest`` is the pattern of the largest finite value. Beyond
@@ -53,7 +53,7 @@ class DType:
     numpy: np.dtype[np.generic]
     kind: Kind
     c: tuple[str, ...]
-    format: Format | None = None
+    format: FloatFormat | None = None
     own: re.Pattern[str] | None = None
     spellings: tuple[str, ...] = ()
     column: bool = True
@@ -72,7 +72,7 @@ class DType:
         return self.kind in ("int", "uint")
 
     @property
-    def floating(self) -> Format:
+    def floating(self) -> FloatFormat:
         """The row's format; raises ``ValueError`` where the type is not a float."""
         if self.format is None:
             raise ValueError(f"dtype {self.name} is not a float: its row in conformance/dtypes.py has no format")
@@ -84,7 +84,7 @@ def _row(
     numpy: object,
     kind: Kind,
     c: tuple[str, ...],
-    format: Format | None = None,
+    format: FloatFormat | None = None,
     own: str | None = None,
     spellings: tuple[str, ...] = (),
     column: bool = True,
@@ -104,14 +104,14 @@ _SIZE = (
     *("unsigned long long", "unsigned long long int", "long long unsigned int"),
 )
 _E4M3 = ("f8_e4m3", "fp8_e4m3", "fp8e4m3")
-_OCP_E4M3 = Format(4, 3, 0x7E, "f32", has_inf=False, saturates=True)
+_OCP_E4M3 = FloatFormat(4, 3, 0x7E, "f32", has_inf=False, saturates=True)
 
 # In the order of the reports' columns.
 _ROWS = (
-    _row("f64", np.float64, "float", ("double",), Format(11, 52, 0x7FEFFFFFFFFFFFFF, "natively")),
-    _row("f32", np.float32, "float", ("float", "float32_t"), Format(8, 23, 0x7F7FFFFF, "natively")),
-    _row("f16", np.float16, "float", _HALF, Format(5, 10, 0x7BFF, "each"), own="f16|fp16|float16|half"),
-    _row("bf16", ml_dtypes.bfloat16, "float", _BFLOAT, Format(8, 7, 0x7F7F, "each"), own="bf16|bfloat16"),
+    _row("f64", np.float64, "float", ("double",), FloatFormat(11, 52, 0x7FEFFFFFFFFFFFFF, "natively")),
+    _row("f32", np.float32, "float", ("float", "float32_t"), FloatFormat(8, 23, 0x7F7FFFFF, "natively")),
+    _row("f16", np.float16, "float", _HALF, FloatFormat(5, 10, 0x7BFF, "each"), own="f16|fp16|float16|half"),
+    _row("bf16", ml_dtypes.bfloat16, "float", _BFLOAT, FloatFormat(8, 7, 0x7F7F, "each"), own="bf16|bfloat16"),
     _row("f8e4m3", ml_dtypes.float8_e4m3fn, "float", _FLOAT8, _OCP_E4M3, own="f8|fp8|float8|e4m3", spellings=_E4M3),
     _row("i64", np.int64, "int", _LONG),
     _row("i32", np.int32, "int", _INT),

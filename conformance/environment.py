@@ -203,6 +203,15 @@ VARIABLES = (
         "0",
     ),
     Variable(
+        "CANDLE_PARITY_ASCII",
+        HARNESS,
+        "with 1 standard output and standard error are ASCII, as they are where their encoding has no other signs: "
+        "`+`, `x` and `-` stand for the signs of tables, and `\\uXXXX` for characters of names and paths",
+        "0 or 1",
+        _one_of("0", "1"),
+        "0",
+    ),
+    Variable(
         "CANDLE_PARITY_SUPERVISOR", HARNESS, "set by the harness in every process that it starts; not to be set by hand"
     ),
     Variable(

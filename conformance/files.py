@@ -58,6 +58,20 @@ def version() -> str:
         return "unknown"
 
 
+def documentation() -> str:
+    """Where the documentation is: its address, where the package's metadata has one (``[project.urls]``), else its
+    folder in a source tree; empty where neither is known."""
+    from importlib import metadata
+
+    try:
+        addresses = metadata.metadata("candle-parity").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        addresses = []
+    named = [address.partition(", ")[2] for address in addresses if address.startswith("Documentation, ")]
+    tree = source_tree()
+    return named[0] if named else "" if tree is None else str(tree / "docs" / "README.md")
+
+
 def spec_folder() -> Path:
     """The specs that ship with the harness."""
     return _shipped("specs")

@@ -17,6 +17,14 @@ REPORTING = (*JUDGING, "report")
 RENDERING = (*REPORTING, "board")
 """Commands with options in common."""
 
+CHOICE = "what is judged"
+RUN = "how it runs"
+COMPILATION = "how it is compiled"
+GATE = "what it has to come to"
+OUTPUT = "what is printed and written"
+GROUPS = (CHOICE, RUN, COMPILATION, GATE, OUTPUT)
+"""The headings under which ``--help`` and the man page have the options, in order."""
+
 STDOUT = Path("/dev/stdout")
 """What ``--json -`` writes to."""
 
@@ -88,15 +96,17 @@ class Option:
     """How a value is given and where it goes.
 
     ``flags`` are those of the command line, the long one last; ``read`` makes a value of a word (``bool``: the flag
-    takes none). ``in_file`` says that ``candle-parity.toml`` has a key of its name; ``compiles`` that it decides which
-    sources are compiled and how, in which file and command line both have a say. A ``repeated`` option stands in the
-    command that reproduces a failure. Verdicts depend on a ``recorded`` one, for which the record has no field of its
-    own: it stands among its ``run.options``. ``write`` makes a word of a value.
+    takes none), ``write`` a word of a value. ``group`` is one of ``GROUPS``. ``in_file`` says that
+    ``candle-parity.toml`` has a key of its name; ``compiles`` that it decides which sources are compiled and how, in
+    which file and command line both have a say. A ``repeated`` option stands in the command that reproduces a failure.
+    Verdicts depend on a ``recorded`` one, for which the record has no field of its own: it stands among its
+    ``run.options``.
     """
 
     flags: tuple[str, ...]
     help: str
     commands: tuple[str, ...]
+    group: str
     read: Callable[[str], Any] = str
     write: Callable[[Any], str] = str
     metavar: str | None = None
@@ -147,20 +157,20 @@ def option(default: Any, *flags: str, **about: Any) -> Any:
     return field(default=default, metadata={"option": Option(flags, **about)})
 
 
-def judging(default: Any, *flags: str, **about: Any) -> Any:
-    return option(default, *flags, commands=JUDGING, **about)
+def judging(default: Any, *flags: str, group: str = RUN, **about: Any) -> Any:
+    return option(default, *flags, commands=JUDGING, group=group, **about)
 
 
-def launching(default: Any, *flags: str, **about: Any) -> Any:
-    return option(default, *flags, commands=LAUNCHING, **about)
+def launching(default: Any, *flags: str, group: str = RUN, **about: Any) -> Any:
+    return option(default, *flags, commands=LAUNCHING, group=group, **about)
 
 
 def compiling(default: Any, *flags: str, **about: Any) -> Any:
-    return option(default, *flags, commands=COMPILING, compiles=True, repeated=True, **about)
+    return option(default, *flags, commands=COMPILING, group=COMPILATION, compiles=True, repeated=True, **about)
 
 
-def reporting(default: Any, *flags: str, **about: Any) -> Any:
-    return option(default, *flags, commands=REPORTING, **about)
+def reporting(default: Any, *flags: str, group: str = OUTPUT, **about: Any) -> Any:
+    return option(default, *flags, commands=REPORTING, group=group, **about)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ import pytest
 from conformance.engine.messages import Ready, RunCases, Setup, from_map
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.pool import EngineError, Pool
-from conformance.engine.run import Result
+from conformance.engine.result import Result
 from conformance.errors import UsageError
 from conformance.files import SHIPPED, in_own_checkout, kernels_folder, source_tree
 from conformance.outcome import Outcome
@@ -47,10 +47,10 @@ from conformance.session.gate import (
     Decision,
     Gating,
     Judged,
-    Part,
     asked_by,
     decide,
     gating_from,
+    parts_of,
 )
 from conformance.session.outputs import check_outputs
 from conformance.session.selection import without_undefined
@@ -397,14 +397,13 @@ class Parity:
         """What the verdicts come to; ``ended`` is false where pytest itself did not come to its end."""
         record = self.record()
         judged = Judged(
-            Part([row for row in record.kernels if row.name in self.outcomes], len(self.specs.kernels)),
-            Part([row for row in record.launchers if row.name in self.outcomes], len(self.specs.launchers)),
+            parts_of([row for row in record.rows if row.name in self.outcomes], self.specs),
             problems=self.result().settled(self.specs.kernels, self.specs.launchers).problems,
             undecided=None if ended else "pytest was stopped",
             spoiled="a test that judges no kernel failed" if self.other_failures else None,
         )
         asked = self._gating.asked
-        if len(judged.kernels.rows) != judged.kernels.total:
+        if len(judged.part("kernel").rows) != judged.part("kernel").total:
             # Else fail_under of the port's file is not asked, as in ``run`` with a PATTERN.
             given = Gate.of(vars(self._config.option), PREFIX)
             asked = replace(asked, fail_under=given.fail_under, fail_under_launchers=given.fail_under_launchers)
@@ -486,7 +485,8 @@ class Parity:
             terminalreporter.write_line(f"candle-parity: {one_line(str(error))}")
             return
         terminalreporter.section("parity")
-        terminalreporter.write_line(render_terminal(record, self.specs))
+        verbose = terminalreporter.verbosity > 0
+        terminalreporter.write_line(render_terminal(record, self.specs, verbose=verbose))
         lines = [*map(one_line, (*decision.lines, *decision.why)), *filter(None, [self.crowded()])]
         failed = sum(outcome.status in EXPLAINED for outcome in self.outcomes.values())
         if failed and decision.code == MET and self._ended and not self.other_failures:

@@ -16,9 +16,14 @@ from typing import Literal, Self, get_args
 
 from conformance.files import kernels_path, kernels_word
 from conformance.option import (
+    CHOICE,
+    COMPILATION,
     COMPILING,
+    GATE,
     LAUNCHING,
+    OUTPUT,
     RENDERING,
+    RUN,
     Option,
     Options,
     Shard,
@@ -37,7 +42,12 @@ from conformance.option import (
 )
 from conformance.runtimes import AUTO, NAMES
 
+RUN_ON = NAMES
+"""The runtimes that a run can be on."""
+
 RUNTIMES = (AUTO, *NAMES)
+"""Those that can be asked for: ``auto`` is one of the others."""
+
 DIALECTS = ("auto", "hip", "cuda")
 """``auto`` is told by each source."""
 
@@ -57,6 +67,7 @@ class Settings(Options):
         "",
         "--seed-salt",
         metavar="S",
+        group=CHOICE,
         help="other data for the same cases",
         commands=("run", "export", "record"),
         repeated=True,
@@ -65,6 +76,7 @@ class Settings(Options):
         AUTO,
         "--runtime",
         choices=RUNTIMES,
+        group=RUN,
         help="what runs the kernels (default: auto)",
         commands=(*LAUNCHING, "doctor"),
         in_file=True,
@@ -102,6 +114,7 @@ class Settings(Options):
         "auto",
         "--compiler",
         choices=COMPILERS,
+        group=COMPILATION,
         help="rocm runtime: what compiles (default: hiprtc, and hipcc for files that it refuses)",
         pytest=True,
         repeated=True,
@@ -111,6 +124,7 @@ class Settings(Options):
         "--compile-timeout",
         read=seconds,
         metavar="S",
+        group=COMPILATION,
         help=f"seconds of CPU time for a file ({COMPILE_SECONDS:g})",
         pytest=True,
     )
@@ -118,6 +132,7 @@ class Settings(Options):
         False,
         "--reuse",
         read=bool,
+        group=RUN,
         help="on the host: a kernel whose code object, cases and harness have passed before passes",
         commands=("run",),
     )
@@ -125,6 +140,7 @@ class Settings(Options):
         None,
         "--all-cases",
         read=bool,
+        group=CHOICE,
         help="also the cases without a part in the verdict: launches that Candle's Rust never makes",
         commands=("run",),
         in_file=True,
@@ -139,6 +155,7 @@ class Settings(Options):
         read=kernels_path,
         write=kernels_word,
         metavar="PATH",
+        group=CHOICE,
         help="a folder or file of .hip, .cu or .hsaco; shipped: the kernels that come with candle-parity",
         commands=(*COMPILING, "wiring"),
         compiles=True,
@@ -174,6 +191,7 @@ class Settings(Options):
         "--config",
         read=Path,
         metavar="FILE",
+        group=CHOICE,
         help="what the port says of itself (default: its candle-parity.toml or pyproject.toml)",
         commands=(*COMPILING, "wiring"),
         pytest=True,
@@ -184,6 +202,7 @@ class Settings(Options):
         None,
         "--dialect",
         choices=DIALECTS,
+        group=COMPILATION,
         help="language of the sources (default: .cu files without HIP's headers are CUDA)",
         commands=(*LAUNCHING, "check"),
         in_file=True,
@@ -202,6 +221,7 @@ class Settings(Options):
         "--specs",
         read=Path,
         metavar="DIR",
+        group=CHOICE,
         help="specs other than the shipped ones",
         commands=(*COMPILING, "list", "export", "report", "board", "drift", "wiring"),
         repeated=True,
@@ -245,6 +265,7 @@ class Gate(Options):
         "--fail-under",
         read=percentage,
         metavar="PCT",
+        group=GATE,
         help="exit 0 when the coverage reaches this, else 1",
         in_file=True,
         pytest=True,
@@ -254,6 +275,7 @@ class Gate(Options):
         "--fail-under-launchers",
         read=percentage,
         metavar="PCT",
+        group=GATE,
         help="the same for the linked launchers, which are counted apart from the kernels",
         in_file=True,
         pytest=True,
@@ -263,15 +285,22 @@ class Gate(Options):
         "--baseline",
         read=Path,
         metavar="RECORD",
+        group=GATE,
         help="exit 1 when a kernel or case is worse than in this record",
         in_file=True,
         pytest=True,
     )
     strict: bool | None = reporting(
-        None, "--strict", read=bool, help="with a gate: a failure is exit 1 all the same", in_file=True, pytest=True
+        None,
+        "--strict",
+        read=bool,
+        group=GATE,
+        help="with a gate: a failure is exit 1 all the same",
+        in_file=True,
+        pytest=True,
     )
     update_baseline: bool = reporting(
-        False, "--update-baseline", read=bool, help="write the new baseline, unless something became worse"
+        False, "--update-baseline", read=bool, group=GATE, help="write the new baseline, unless something became worse"
     )
 
 
@@ -286,6 +315,7 @@ class Session(Options):
         (),
         "--module",
         metavar="M",
+        group=CHOICE,
         help="only the kernels of this module; may be given several times",
         commands=(*LAUNCHING, "check", "list", "export"),
     )
@@ -295,6 +325,7 @@ class Session(Options):
         "--shard",
         read=shard_of,
         metavar="I/N",
+        group=CHOICE,
         help="the I-th of N parts of the selected kernels; `report` joins them",
     )
     resume: bool = judging(False, "--resume", read=bool, help="go on with a run of the same options that was cut off")
@@ -302,19 +333,28 @@ class Session(Options):
         False,
         "--watch",
         read=bool,
+        group=RUN,
         help="judge again whenever a file of the port changes; needs candle-parity[watch]",
         commands=("run",),
     )
-    quiet: bool = judging(False, "-q", "--quiet", read=bool, help="print the verdict in one line, and errors")
+    quiet: bool = judging(
+        False, "-q", "--quiet", read=bool, group=OUTPUT, help="print the verdict in one line, and errors"
+    )
     verbose: bool = judging(
-        False, "-v", "--verbose", read=bool, help="print a failure of every failing kernel, not of each cause only"
+        False,
+        "-v",
+        "--verbose",
+        read=bool,
+        group=OUTPUT,
+        help="print a failure of every failing kernel, not of each cause only, and notes on cases that are in no "
+        "verdict",
     )
     json: Path | None = reporting(None, "--json", read=json_file, metavar="F", help="write the record", pytest=True)
     md: Path | None = option(
-        None, "--md", read=Path, metavar="F", help="write the report as Markdown", commands=RENDERING
+        None, "--md", read=Path, metavar="F", group=OUTPUT, help="write the report as Markdown", commands=RENDERING
     )
     html: Path | None = option(
-        None, "--html", read=Path, metavar="F", help="write the report as HTML", commands=RENDERING
+        None, "--html", read=Path, metavar="F", group=OUTPUT, help="write the report as HTML", commands=RENDERING
     )
     summary: Path | None = reporting(
         None, "--summary", read=Path, metavar="F", help="write a short report as Markdown, for CI"

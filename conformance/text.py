@@ -30,10 +30,12 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&$]|(?<=:)//|^[-+](?=\s|$)|^[-=]+$|(?<=
 
 @dataclass(frozen=True)
 class Screen:
-    """Where a table is shown: ``width`` columns, with ``colour`` or without any escape code."""
+    """Where a table is shown: ``width`` columns, with ``colour`` or without any escape code, and with ``links`` (OSC 8)
+    to files where the terminal has them."""
 
     width: int
     colour: bool = False
+    links: bool = False
 
     @property
     def narrow(self) -> bool:

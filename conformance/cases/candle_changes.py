@@ -13,7 +13,7 @@ from conformance.reading import own_yaml
 
 
 @dataclass(frozen=True)
-class Change:
+class CandleChange:
     """A row of ``candle_changes.yaml``; without ``traits`` the specs cannot express the launches before it."""
 
     commit: str
@@ -27,17 +27,17 @@ class Change:
 
 _ROWS: list[dict[str, Any]] = own_yaml(Path(__file__).with_suffix(".yaml"))
 
-CHANGES = tuple(Change(**row) for row in _ROWS)
+CHANGES = tuple(CandleChange(**row) for row in _ROWS)
 """The oldest first."""
 
 
-def changes_from(commit: str) -> tuple[Change, ...]:
+def changes_from(commit: str) -> tuple[CandleChange, ...]:
     """The change ``commit`` and all after it; none where it is not known."""
     at = next((number for number, change in enumerate(CHANGES) if change.commit == commit), len(CHANGES))
     return CHANGES[at:]
 
 
-def launched_before(changes: Iterable[Change], launch: str, case: Case) -> Case | None:
+def launched_before(changes: Iterable[CandleChange], launch: str, case: Case) -> Case | None:
     """``case``, of launch family ``launch``, as Candle launched it before ``changes``; ``None`` if it did not."""
     for change in changes:
         if launch in change.launches and not traits_of(case.text).isdisjoint(change.traits):

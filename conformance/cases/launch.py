@@ -61,7 +61,7 @@ Argument = Scalar | Null | Buffer | Stream
 
 
 @dataclass(frozen=True)
-class Piece:
+class BufferPiece:
     """``count`` elements from element ``at`` of the buffer closed up on; in the allocation the first is element
     ``place``."""
 
@@ -76,7 +76,7 @@ class Spread:
     strides, and the ``pieces`` of buffers, by name; other arguments as they are."""
 
     given: Mapping[str, Scalar | Buffer]
-    pieces: Mapping[str, tuple[Piece, ...]]
+    pieces: Mapping[str, tuple[BufferPiece, ...]]
 
     def place(self, buffer: str, index: int) -> int:
         """Where element ``index`` of ``buffer`` closed up lies in its allocation."""

@@ -35,7 +35,7 @@ _MATCHES: dict[str, Callable[[str], bool]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class NeverLaunchedRow:
     """Cases of some launch families by the value of one field, which is ``one_of`` these, else as ``matches`` says.
 
     ``lines`` has the line of ``file`` for each family.
@@ -56,7 +56,7 @@ class Row:
         return value in self.one_of if self.one_of else _MATCHES[self.matches](value)
 
 
-ROWS = tuple(Row(**row) for row in own_yaml(Path(__file__).with_suffix(".yaml")))
+ROWS = tuple(NeverLaunchedRow(**row) for row in own_yaml(Path(__file__).with_suffix(".yaml")))
 
 
 def never_launched(family: str, case: Case) -> NeverLaunched | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.dtypes import DType, Format, dtype
+from conformance.dtypes import DType, FloatFormat, dtype
 from conformance.reading import own_yaml
 
 _INTEGER_POINTS: tuple[int, ...] = (
@@ -47,7 +47,7 @@ def _distinct(bits: NDArray[Any]) -> NDArray[Any]:
     return bits[np.sort(first)]
 
 
-def _core_patterns(fmt: Format) -> list[int]:
+def _core_patterns(fmt: FloatFormat) -> list[int]:
     """Patterns of the non-negative core specials, from the format alone."""
     one = fmt.bias << fmt.mantissa
     unit = 1 << fmt.mantissa

@@ -11,7 +11,7 @@ What that leaves out is in docs/verdicts.md ("Beyond 2^31 elements").
 
 from __future__ import annotations
 
-from conformance.cases.launch import Piece
+from conformance.cases.launch import BufferPiece
 
 FAR = 1 << 31
 """A stride from which on rows are spread: no int holds it."""
@@ -26,12 +26,12 @@ MOST_SPAN = 1 << 32
 """Elements that a buffer may span: Candle's kernels count its elements in 32 bits."""
 
 
-def rows_apart(rows: int, pitch: int, stride: int, start: int, length: int) -> tuple[Piece, ...]:
+def rows_apart(rows: int, pitch: int, stride: int, start: int, length: int) -> tuple[BufferPiece, ...]:
     """The pieces of a buffer of ``length`` elements whose ``rows`` are ``pitch`` elements apart, from element ``start``
     on, and ``stride`` in the allocation."""
     pieces = []
     for row in range(rows):
         at = start + row * pitch if row else 0
         end = start + (row + 1) * pitch if row + 1 < rows else length
-        pieces.append(Piece(at, end - at, start + row * stride if row else 0))
+        pieces.append(BufferPiece(at, end - at, start + row * stride if row else 0))
     return tuple(pieces)

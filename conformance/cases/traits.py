@@ -26,7 +26,7 @@ _DUPLICATES = ("few", "one")
 
 
 @dataclass(frozen=True)
-class Fields:
+class RecordedFields:
     """The fields of a case id, read leniently: a record may come from other cases than these."""
 
     texts: dict[str, str]
@@ -58,22 +58,22 @@ class Fields:
         return self.texts.get(name, "") in values
 
 
-def _far(fields: Fields) -> bool:
+def _far(fields: RecordedFields) -> bool:
     """Whether rows lie so far apart that their offsets are beyond an int."""
     return "far" in fields.texts or any(number >= FAR for name in _STRIDES for number in fields.numbers(name))
 
 
-def _square(fields: Fields) -> bool:
+def _square(fields: RecordedFields) -> bool:
     sizes = fields.shape[2:]
     taps, out, steps = (fields.numbers(name) for name in ("k", "out", "stride"))
     return all(len(set(numbers)) < 2 for numbers in (sizes, taps, out, steps))
 
 
-def _is_image(fields: Fields) -> bool:
+def _is_image(fields: RecordedFields) -> bool:
     return len(fields.shape) == 4 and ("k" in fields.texts or "out" in fields.texts)
 
 
-_TRAITS: tuple[tuple[str, Callable[[Fields], bool]], ...] = (
+_TRAITS: tuple[tuple[str, Callable[[RecordedFields], bool]], ...] = (
     (EMPTY, lambda f: 0 in f.shape or f.numbers("count") == (0,)),
     ("a null input", lambda f: f.among("inp", ("null",))),
     ("a null alpha or beta", lambda f: f.among("alpha", ("null",)) or f.among("beta", ("null",))),
@@ -118,7 +118,7 @@ TRAITS: tuple[str, ...] = tuple(name for name, _ in _TRAITS)
 def traits_of(text: str) -> frozenset[str]:
     """The traits of a case, given as an id has it between its brackets, and its fields that hold a word."""
     try:
-        fields = Fields(dict(parse_fields(text)))
+        fields = RecordedFields(dict(parse_fields(text)))
     except ValueError:
         return frozenset()
     found = {name for name, has in _TRAITS if has(fields)}

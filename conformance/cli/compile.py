@@ -9,29 +9,29 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conformance.notices import take_warnings
-from conformance.port.amd_cache import Compiled, compile_for
+from conformance.port.amd_cache import AmdCode, compile_for
 from conformance.port.compiling.driver import lacked
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes.supervisor import stop_all
 from conformance.text import one_line
-from conformance.toolchains.amd import CompileFailure, Toolchain
+from conformance.toolchains.amd import AmdToolchain, CompileFailure
 from conformance.toolchains.headers import NEWER, lacks_function
-from conformance.toolchains.targets import Target
+from conformance.toolchains.targets import AmdTarget
 
 
 class Job(NamedTuple):
     """One source for one target, and what became of it."""
 
     source: KernelSource
-    target: Target
-    result: Compiled | CompileFailure
+    target: AmdTarget
+    result: AmdCode | CompileFailure
 
 
 def compile_tree(
-    toolchain: Toolchain,
+    toolchain: AmdToolchain,
     sources: Sequence[KernelSource],
-    targets: Sequence[Target],
+    targets: Sequence[AmdTarget],
     options: BuildOptions,
     jobs: int,
     on_done: Callable[[Job], None] = lambda job: None,
@@ -42,7 +42,7 @@ def compile_tree(
     ``more`` are options for the compiler besides ``options``. ``on_done`` is called for each job that ends.
     """
 
-    def one(source: KernelSource, target: Target) -> Job:
+    def one(source: KernelSource, target: AmdTarget) -> Job:
         try:
             job = Job(source, target, compile_for(toolchain, source, target, options, more))
         except CompileFailure as failure:
@@ -66,7 +66,7 @@ def compile_tree(
             raise
 
 
-def missing_header(job: Job, toolchain: Toolchain) -> str | None:
+def missing_header(job: Job, toolchain: AmdToolchain) -> str | None:
     """What of a newer HIP, a header or functions, is all that is wrong with a source or its kernels, in words."""
     if isinstance(job.result, CompileFailure):
         return lacked(toolchain, job.result.log)

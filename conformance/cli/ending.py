@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import select
@@ -26,6 +27,14 @@ INTERRUPTED = 130
 
 DEBUG = "CANDLE_PARITY_DEBUG"
 """Set to 1 in the environment: the traceback of a defect is printed too."""
+
+ASCII = "CANDLE_PARITY_ASCII"
+"""Set to 1 in the environment: nothing but ASCII is printed."""
+
+_PLAIN = {"✓": "+", "✗": "x", "–": "-", "·": "-", "○": "o", "…": "~"}
+"""What stands for the signs of tables where they cannot be shown; each as wide as the sign, so that columns hold."""
+
+_PLAINLY = "candle-parity"
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _LONGEST = 4000
@@ -172,11 +181,29 @@ class _Descriptor(io.FileIO):
 
 
 def screen() -> Screen:
-    """What standard output is shown on: colours only on a terminal that has them, unless ``NO_COLOR`` is set."""
+    """What standard output is shown on: colours and links only on a terminal that has them, unless ``NO_COLOR`` is
+    set."""
     if not sys.stdout.isatty():
         return LOG
-    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
-    return Screen(max(shutil.get_terminal_size((80, 24)).columns, 40), colour)
+    terminal = os.environ.get("TERM", "dumb")
+    colour = not os.environ.get("NO_COLOR") and terminal != "dumb"
+    # These print the address of a link (OSC 8) as text; other terminals skip what they do not know.
+    links = colour and not terminal.startswith(("linux", "screen")) and "INSIDE_EMACS" not in os.environ
+    return Screen(max(shutil.get_terminal_size((80, 24)).columns, 40), colour, links)
+
+
+def _written_plainly(error: UnicodeError) -> tuple[str | bytes, int]:
+    """A codec's error handler: our own signs by ``_PLAIN``, other characters as escapes."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lost = error.object[error.start : error.end]
+    if all(sign in _PLAIN for sign in lost):
+        return "".join(_PLAIN[sign] for sign in lost), error.end
+    if lost[0] in _PLAIN:
+        return _PLAIN[lost[0]], error.start + 1
+    return codecs.backslashreplace_errors(
+        UnicodeEncodeError(error.encoding, error.object, error.start, error.start + 1, error.reason)
+    )
 
 
 class Streams:
@@ -224,10 +251,11 @@ def safe_streams() -> Iterator[Streams]:
 def _safe(number: int, stream: TextIO | None) -> tuple[_Descriptor, TextIO]:
     raw = _Descriptor(number, "w", closefd=False)
     encoding = "utf-8" if stream is None else stream.encoding
+    codecs.register_error(_PLAINLY, _written_plainly)
     text = io.TextIOWrapper(
         io.BufferedWriter(raw),
-        encoding=encoding,
-        errors="backslashreplace",
+        encoding="ascii" if os.environ.get(ASCII) == "1" else encoding,
+        errors=_PLAINLY,
         line_buffering=number == 2 or os.isatty(number),
         write_through=number == 2,
     )

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from conformance.cli.ending import screen
 from conformance.cli.progress import display
@@ -17,7 +17,8 @@ from conformance.cli.shards import shards_of
 from conformance.engine.journal import Journal
 from conformance.engine.messages import Compiled, Setup, to_map
 from conformance.engine.modes import CaseMode, Mode, PortMode
-from conformance.engine.run import Interrupted, Result, run
+from conformance.engine.result import Result
+from conformance.engine.run import Interrupted, run
 from conformance.files import cache_folder, digest_of, harness_digest
 from conformance.option import Shard
 from conformance.outcome import Outcome
@@ -27,14 +28,18 @@ from conformance.record.assemble import assemble
 from conformance.report.asked import NOT_ASKED, Asked
 from conformance.report.formats import FORMATS
 from conformance.report.kernels import explain, in_short
+from conformance.report.lines import rendered
+from conformance.report.places import NOWHERE, Places
+from conformance.report.tally import ABSENT
 from conformance.report.terminal import render_terminal, verdict_line
-from conformance.runtimes.hip.errors import first_error
 from conformance.session.gate import Gating, asked_of, conclude
 from conformance.session.setup import jobs_for, print_tree
-from conformance.spec.kernel import Entry, Kernel
+from conformance.spec.entry import ENTRIES
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs
 from conformance.status import EXPLAINED
 from conformance.text import one_line, quoted, shortened
+from conformance.toolchains.compile_error import first_error
 from conformance.writing import FileError, write_text
 
 _EXPLAINED = 10
@@ -67,16 +72,18 @@ def judged(
     if mode.trees and not arguments.quiet:  # then the verdict's line says it
         print_tree(mode.trees[0], "judges")
     with resumable(arguments, recorded, journal), display(arguments.quiet) as shown:
-        result = run(setup, mode, mine, cases, jobs, shown.progress, journal, _Failures(shown.say))
+        places = Places.at(mode.trees[0].path) if mode.trees else NOWHERE
+        result = run(setup, mode, mine, cases, jobs, shown.progress, journal, _AsTheyCome(shown.say, places))
     return finish(arguments, specs, recorded(result), result, gating)
 
 
-class _Failures:
+class _AsTheyCome:
     """Says as it comes that a source does not compile, or that a kernel fails and nobody has declared that it does, in
     a few lines: the end has causes and commands."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, say: Callable[[str], None], places: Places) -> None:
+        self._print = say
+        self._places = places
         self._said: set[str] = set()
 
     def __call__(self, answer: Compiled | Outcome, reason: str | None) -> None:
@@ -89,6 +96,9 @@ class _Failures:
                 self._once(answer.message or "", f"{answer.name} does not compile: {one_line(answer.message or '')}")
         elif answer.status in EXPLAINED and reason is None:
             self._say("\n".join(in_short(answer)))
+
+    def _say(self, text: str) -> None:
+        self._print(self._places.relative(text))
 
     def _once(self, what: str, line: str) -> None:
         if what not in self._said:
@@ -147,22 +157,26 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
     names = set(result.outcomes) | set(result.selected)
-    rows = [row for row in (*record.kernels, *record.launchers, *record.libraries) if row.name in names]
+    rows = [row for row in record.rows if row.name in names]
     problems = result.settled(specs.kernels, specs.launchers).problems
     asked = asked_of(gating, record, rows, specs, problems) if arguments.junit else NOT_ASKED
     unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing, asked))
     watched = getattr(arguments, "watched", False)  # then the screen was cleared, and failures stand at its top
     if arguments.quiet:
         print(verdict_line(record, specs, screen()))
-    elif watched:
+    elif all(row.status in ABSENT for row in rows):  # then there is nothing to show, and ``conclude`` says why
         print_logs(result.outcomes, result.compile_logs)
-        _print_failures(record, result, specs, every=arguments.verbose)
-        print(render_terminal(record, specs, screen()))
         _print_warnings(result)
     else:
-        print(render_terminal(record, specs, screen()))
-        _print_failures(record, result, specs, every=arguments.verbose)
-        print_logs(result.outcomes, result.compile_logs)
+        failures = _failures(record, result, specs, every=arguments.verbose)
+        if watched:
+            print_logs(result.outcomes, result.compile_logs)
+            shown = Places.of(record.run)
+            print(rendered([shown.linked(line) for line in failures], screen()))
+            failures = []
+        print(render_terminal(record, specs, screen(), arguments.verbose, failures))
+        if not watched:
+            print_logs(result.outcomes, result.compile_logs)
         _print_warnings(result)
     undecided = "a file could not be written" if unwritten else None
     code = conclude(gating, record, rows, specs, problems, undecided)
@@ -202,25 +216,25 @@ def _print_warnings(result: Result) -> None:
         print(f"printed by kernels: {len(lines) - _PRINTED} lines more", file=sys.stderr)
 
 
-def _print_failures(record: Record, result: Result, specs: Specs, every: bool = False) -> None:
-    """The first failure of the first kernel of each cause, then of further kernels that compile, on standard output;
-    with ``every`` of each failing kernel."""
-    every_row = (*record.kernels, *record.launchers, *record.libraries)
+def _failures(record: Record, result: Result, specs: Specs, every: bool = False) -> list[str]:
+    """The first failure of the first kernel of each cause, then of further kernels that compile, as lines; with
+    ``every`` of each failing kernel."""
+    every_row = record.rows
     judged = [row for row in every_row if row.name in result.outcomes and row.known_reason is None]
     bad = {row.name: row for row in judged if row.status in EXPLAINED}
     if not bad:
-        return
+        return []
     from conformance.report.causes import find_causes  # what a run without a failure does without
 
-    parts = ([row for row in bad.values() if specs.entry(row.name).entry == entry] for entry in get_args(Entry))
+    parts = ([row for row in bad.values() if specs.entry(row.name).entry == entry] for entry in ENTRIES)
     firsts = [finding.shares[0].kernel.name for part in parts for finding in find_causes(part, specs)]
     others = [name for name, row in bad.items() if row.status != "compile_error"]
     some = list(dict.fromkeys([*firsts, *others]))[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
     shown = list(dict.fromkeys([*firsts, *bad])) if every else some
-    for name in shown:
-        print("\n" + "\n".join(explain(name, bad[name], shown=1)))
+    lines = [line for name in shown for part in ("", *explain(name, bad[name], shown=1)) for line in part.split("\n")]
     if len(bad) > len(shown):
-        print(f"\n... and {len(bad) - len(shown)} more; -v prints one failure of each, --md F writes them all")
+        lines += ["", f"... and {len(bad) - len(shown)} more; -v prints one failure of each, --md F writes them all"]
+    return lines
 
 
 def write_reports(

@@ -18,9 +18,9 @@ from typing import Any
 from conformance import environment
 from conformance.cli.commands import about, command_names, loaded
 from conformance.cli.ending import ended
-from conformance.cli.usage import CommandParser, complete, completing, module_names
+from conformance.cli.usage import MOST_EXITS, CommandParser, complete, completing, module_names
 from conformance.files import checkout, version
-from conformance.option import STDOUT
+from conformance.option import GROUPS, STDOUT
 from conformance.processes.forked import allow_forks
 from conformance.session.cache_folder import check_cache
 from conformance.session.outputs import begin_outputs, check_outputs
@@ -41,12 +41,16 @@ def build_parser(only: str | None = None) -> CommandParser:
         added: CommandParser = commands.add_parser(name, help=about(name))
         if only not in (None, name):
             continue
-        loaded(name).options(added)
-        for row in OPTIONS:
-            if name in row.commands:
-                action = added.add_argument(*row.flags, **row.arguments())
+        module = loaded(name)
+        module.options(added)
+        for title in GROUPS:
+            rows = [row for row in OPTIONS if name in row.commands and row.group == title]
+            group = added.add_argument_group(title) if rows else added
+            for row in rows:
+                action = group.add_argument(*row.flags, **row.arguments())
                 if row.name == "module":
                     setattr(action, "completer", module_names)  # noqa: B010 (argcomplete's attribute)
+        added.close(getattr(module, "EXAMPLES", ()), getattr(module, "EXIT_CODES", MOST_EXITS))
     return parser
 
 

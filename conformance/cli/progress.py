@@ -54,6 +54,9 @@ def _bar() -> Iterator[Display]:
     """A bar that moves, below the lines that are printed."""
     from rich import console
     from rich import progress as shown
+    from rich.text import Text
+
+    from conformance.report.lines import wrapped
 
     columns = (shown.TextColumn("{task.description}"), shown.BarColumn(24), shown.MofNCompleteColumn())
     times = (shown.TimeElapsedColumn(), shown.TextColumn("left"), shown.TimeRemainingColumn(compact=True))
@@ -69,7 +72,9 @@ def _bar() -> Iterator[Display]:
         bar.update(task, description=one_line(what), completed=done, total=total or None)
 
     def say(text: str) -> None:
-        bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        for line in text.split("\n"):
+            for part in wrapped(Text(line), bar.console.width):
+                bar.console.print(part, soft_wrap=True)
 
     try:
         yield Display(show, say)

@@ -6,22 +6,76 @@ import argparse
 import difflib
 import os
 import re
+import textwrap
 from collections.abc import Iterable
-from typing import NoReturn
+from copy import copy
+from typing import Any, NoReturn
 
 from conformance.errors import UsageError
+from conformance.files import documentation
 
 PATTERNS = (
     "A pattern over cases is KERNEL(field=value;...;*): KERNEL is a glob, * and ? in a value match any text, fields "
     "are separated by ; or , in any order, and a last * stands for all other fields; without it there are no others. "
     "It selects among the cases that have a part in the verdict, where one matches; `list --cases` prints them."
 )
+MOST_EXITS = "0 done; 2 bad usage or bad input, said in one sentence"
+"""The exit codes of a command that has no ``EXIT_CODES``."""
+
 OVER_KERNELS = "a kernel glob (u*_f32) or a full case id"
 OVER_CASES = "a kernel glob (u*_f32), a full case id, or a pattern over cases (uexp_*(layout=transposed;*))"
 
 
+class _Paragraphs(argparse.HelpFormatter):
+    """Descriptions and epilogs in paragraphs: one whose lines are indented is kept as it is, another is filled."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        filled = (
+            part if part.startswith("  ") else textwrap.fill(part, width, break_on_hyphens=False)
+            for part in text.split("\n\n")
+        )
+        return textwrap.indent("\n\n".join(filled), indent)
+
+
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, with the option or command that may have been meant."""
+    """A parser whose errors are one sentence, with the option or command that may have been meant.
+
+    Its help has options in groups, examples, exit codes, and where the documentation is.
+    """
+
+    def __init__(self, **about: Any) -> None:
+        super().__init__(formatter_class=_Paragraphs, **about)
+
+    def format_help(self) -> str:
+        where = documentation()
+        parts = [self.epilog, f"Documentation: {where}" if where else None]
+        shown = copy(self)
+        shown.usage = self.usage_line().replace("%", "%%")
+        shown.epilog = "\n\n".join(part.replace("%", "%%") for part in parts if part)
+        return argparse.ArgumentParser.format_help(shown)
+
+    def usage_line(self) -> str:
+        """``candle-parity run [OPTION...] [PATTERN...]``: every option stands below it."""
+        words = [self.prog, "[OPTION...]"]
+        for action in self._actions:
+            name = action.metavar or action.dest
+            if isinstance(action, argparse._SubParsersAction):
+                words.append(f"{name} ...")
+            elif action.option_strings and action.required:
+                words.append(f"{action.option_strings[-1]} {name}")
+            elif not action.option_strings:
+                one = f"{{{','.join(map(str, action.choices))}}}" if action.choices else str(name)
+                words.append({"*": f"[{one}...]", "+": f"{one}...", "?": f"[{one}]"}.get(str(action.nargs), one))
+        return " ".join(words)
+
+    def close(self, examples: Iterable[tuple[str, str]], exit_codes: str) -> None:
+        """Set what stands below the options: what is there already, ``examples`` (a command, and what it is for), and
+        the exit codes."""
+        parts = [self.epilog] if self.epilog else []
+        lines = [f"  {command}\n      {what}" for command, what in examples]
+        parts += ["Examples:", "\n".join(lines)] if lines else []
+        parts.append(f"Exit codes: {exit_codes}.")
+        self.epilog = "\n\n".join(parts)
 
     def error(self, message: str) -> NoReturn:
         """Raises ``UsageError``."""

@@ -17,17 +17,18 @@ from conformance.port.compiling.cut import Cuts, cuts_of
 from conformance.port.compiling.driver import lacked
 from conformance.port.compiling.in_child import NotJudged
 from conformance.port.compiling.shards import Part, parts_of
-from conformance.port.compiling.target import Limits, NoHipcc, Target, require_hipcc
+from conformance.port.compiling.target import CompileLimits, CompileTarget, NoHipcc, require_hipcc
 from conformance.port.definitions.source_text import SourceError
 from conformance.port.definitions.special_files import refuse_special_files
 from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
-from conformance.runtimes.hip.errors import CompileError, HipError, first_error
+from conformance.runtimes.hip.errors import HipError
 from conformance.settings import CompilerChoice
 from conformance.status import Status
 from conformance.toolchains.amd import CompileFailure
+from conformance.toolchains.compile_error import CompileError, first_error
 from conformance.toolchains.headers import NEWER, lacks_function
 from conformance.toolchains.libraries import amd_library_compiler
 from conformance.toolchains.targets import AmdError, macros, target
@@ -148,7 +149,7 @@ class Compiler:
 
     def _only(self, kernels: Collection[str]) -> tuple[str, ...]:
         """The options by which the compiler makes code for ``kernels`` alone, where it can."""
-        return self.kind.only_words(tuple(kernels)) if kernels and self._chosen == "hiprtc" else ()
+        return self.kind.only_flags(tuple(kernels)) if kernels and self._chosen == "hiprtc" else ()
 
     def _cuts_of(self, source: KernelSource) -> Cuts | None:
         if source.label not in self._cuts:
@@ -179,9 +180,9 @@ class Compiler:
             self._made[source.label, launchers] = found
         return found
 
-    def _target(self) -> Target:
+    def _target(self) -> CompileTarget:
         ready = self._ready()
-        return Target(self._setup.runtime, self._setup.wave, ready.arch, ready.identity)
+        return CompileTarget(self.kind, self._setup.wave, ready.arch, ready.identity)
 
     def _extra(self, source: KernelSource) -> tuple[str, ...]:
         """The options for ``source`` in addition to those of its tree."""
@@ -191,8 +192,8 @@ class Compiler:
         return ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
 
     @property
-    def _limits(self) -> Limits:
-        return Limits(seconds=self._setup.compile_seconds)
+    def _limits(self) -> CompileLimits:
+        return CompileLimits(seconds=self._setup.compile_seconds)
 
     @property
     def _chosen(self) -> CompilerChoice:

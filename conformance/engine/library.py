@@ -27,9 +27,10 @@ from conformance.port.signature import Given, arguments, compiled, difference
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError
 from conformance.runtimes.cpu.table import host_kernels
-from conformance.runtimes.hip.errors import CompileError, HipError, first_error
+from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
 from conformance.status import Status
+from conformance.toolchains.compile_error import CompileError, first_error
 from conformance.toolchains.headers import NEWER, lacks_function
 from conformance.toolchains.targets import AmdError, OtherDevice
 

@@ -17,8 +17,9 @@ from conformance.port.definitions.source_text import ScanError
 from conformance.port.launchers import difference, explained, full_text, host_functions, launchers_in, spells, stem
 from conformance.port.sources import SourceError
 from conformance.processes import InfrastructureError
-from conformance.runtimes.hip.errors import NOT_SUPPORTED, CompileError, HipError, first_error
+from conformance.runtimes.hip.errors import NOT_SUPPORTED, HipError
 from conformance.spec.kernel import Kernel
+from conformance.toolchains.compile_error import CompileError, first_error
 
 
 class Launchers(TreeLoader):

@@ -26,7 +26,7 @@ from conformance.engine.messages import (
 from conformance.engine.modes import Mode, PortMode
 from conformance.environment import handed
 from conformance.errors import UserError
-from conformance.port.compiling.target import Limits
+from conformance.port.compiling.target import CompileLimits
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.processes.child import fault_line, telling_line
 from conformance.runtimes import runtime_kind
@@ -92,7 +92,9 @@ class _Member:
         began, doing = self.progress.read()
         limit = hang_seconds() * _QUIET
         if doing.startswith(COMPILING):
-            limit += 4 * Limits(self.setup.compile_seconds).wall  # two compilers, and what is left of what they refuse
+            limit += (
+                4 * CompileLimits(self.setup.compile_seconds).wall
+            )  # two compilers, and what is left of what they refuse
         return time.monotonic() - max(self.since, began) > limit
 
     def last_words(self) -> str:

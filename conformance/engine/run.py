@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from conformance.engine.journal import Journal
 from conformance.engine.messages import Answer, Compile, Compiled, Ready, Request, RunCases, Setup
-from conformance.engine.modes import CaseMode, Mode, Tree
-from conformance.engine.places import source_lines, with_lines
+from conformance.engine.modes import CaseMode, Tree
 from conformance.engine.pool import Pool
+from conformance.engine.result import Result
 from conformance.notices import take_warnings
-from conformance.outcome import INFRASTRUCTURE, Outcome
+from conformance.outcome import Outcome
 from conformance.port.compiling.shards import KERNELS_OF_A_SHARD
-from conformance.port.declared.declared import NOTHING
-from conformance.port.declared.known import Settled, excluded, settle
 from conformance.port.launchers import may_define
-from conformance.runtimes.hip.errors import first_error
 from conformance.spec.kernel import Kernel
+from conformance.toolchains.compile_error import first_error
 
 ProgressCallback = Callable[[str, int, int], None]
 """Called with what is going on (``compiling``, ``running``), and how many of how many are done."""
@@ -95,69 +93,6 @@ def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], judges: int | N
             own += [Compile(source.label, number, first=first, step=count) for first in range(count)]
         linked += [Compile(each.label, number, True) for each in tree.sources if may_define(each, names, tree.options)]
     return linked + own if judges is not None and judges > len(linked) else own + linked
-
-
-@dataclass
-class Result:
-    """A run: what it ran on, each judged kernel's outcome, when it started (UTC) and how many seconds it took.
-
-    ``selected`` are the names of all kernels that were asked for: an interrupted run has outcomes of some of them.
-    ``warnings`` is what went wrong without costing a verdict, ``printed`` what kernels printed. ``interrupted`` says
-    that the run was stopped before its end, ``partly`` names kernels of which only some cases were asked for.
-    """
-
-    setup: Setup
-    mode: Mode
-    ready: Ready
-    outcomes: dict[str, Outcome]
-    started: datetime
-    seconds: float
-    compile_logs: dict[str, str] = field(default_factory=dict)
-    selected: tuple[str, ...] = ()
-    warnings: list[str] = field(default_factory=list)
-    printed: list[str] = field(default_factory=list)
-    interrupted: bool = False
-    partly: tuple[str, ...] = ()
-    source_lines: dict[str, int] = field(default_factory=dict)
-    """The length of each source that defines a judged kernel, by label."""
-
-    def placed(self) -> Result:
-        """The same with the lines of kernels that fail, and the lengths of sources. What was interrupted is to end
-        soon: no source is read for it."""
-        if not self.mode.trees:
-            return self
-        tree = self.mode.trees[0]
-        outcomes = self.outcomes if self.interrupted else with_lines(self.outcomes, tree)
-        return replace(self, outcomes=outcomes, source_lines=source_lines(outcomes.values(), tree))
-
-    def settled(self, kernels: Collection[str], launchers: Collection[str] = ()) -> Settled:
-        """What the port's declarations make of the outcomes; ``kernels`` and ``launchers`` are those of the specs."""
-        declared = self.mode.trees[0].declared if self.mode.trees else NOTHING
-        rows, runtime = declared.known_failures, self.setup.runtime
-        recorded = self.mode.traces is not None
-        found = settle(rows, self.outcomes, kernels, self.partly, runtime, self.ready.arch, recorded, launchers)
-        gone = excluded(declared.exclude, self.outcomes)
-        missing = {name for name, outcome in self.outcomes.items() if outcome.status == "missing"}
-        if self.outcomes.keys() >= set(kernels):  # a whole run leaves out launchers that no source names
-            missing |= set(launchers) - self.outcomes.keys()
-        problems = (*declared.names.unmatched(missing), *found.problems, *gone.problems)
-        return Settled({**found.reasons, **gone.reasons}, tuple(f"{declared.file}: {problem}" for problem in problems))
-
-    def reason_of(self, outcome: Outcome) -> str | None:
-        """Why the kernel of ``outcome`` fails, where the port declares every one of its failures."""
-        return replace(self, outcomes={outcome.name: outcome}).settled(()).reasons.get(outcome.name)
-
-    @property
-    def infrastructure(self) -> tuple[str, ...]:
-        """What went wrong that cost a verdict and is not a kernel's doing, each once."""
-        messages = [outcome.message or "" for outcome in self.outcomes.values() if outcome.status == "not_run"]
-        found = [text.removeprefix(INFRASTRUCTURE) for text in messages if text.startswith(INFRASTRUCTURE)]
-        return tuple(dict.fromkeys(found))
-
-    @property
-    def complete(self) -> bool:
-        """Whether every selected kernel has an outcome."""
-        return all(name in self.outcomes for name in self.selected)
 
 
 class Interrupted(BaseException):

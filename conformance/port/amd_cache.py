@@ -12,14 +12,14 @@ from pathlib import Path
 from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.code_objects import parse
-from conformance.port.compiling.keys import KeptObjects, Place, Watch, first_key, settle
-from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly, overlaid
+from conformance.port.compiling.keys import KeptObjects, SourceTree, Watch, first_key, settle
+from conformance.port.compiling.partly import PARTS, Broken, TextRefused, compile_partly, overlaid
 from conformance.port.compiling.reads import Reads
 from conformance.port.definitions.source_text import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import KernelSource
-from conformance.toolchains.amd import SECONDS, CompileFailure, Toolchain
-from conformance.toolchains.targets import Target
+from conformance.toolchains.amd import SECONDS, AmdToolchain, CompileFailure
+from conformance.toolchains.targets import AmdTarget
 
 _MAIN = "hip/hip_runtime.h"
 OF_HIPRTC = tuple(word for name in ("runtime", "fp16", "bfloat16") for word in ("-include", f"hip/hip_{name}.h"))
@@ -30,7 +30,7 @@ _RUNS = 3
 
 
 @dataclass(frozen=True)
-class Compiled:
+class AmdCode:
     """A code object; ``fresh`` when it was compiled now and not taken from the cache. ``broken`` are the kernels of the
     source that do not compile, and are not in it."""
 
@@ -45,8 +45,8 @@ def amd_objects() -> ObjectFolder:
 
 
 def compile_for(
-    toolchain: Toolchain, source: KernelSource, target: Target, options: BuildOptions, more: Sequence[str] = ()
-) -> Compiled:
+    toolchain: AmdToolchain, source: KernelSource, target: AmdTarget, options: BuildOptions, more: Sequence[str] = ()
+) -> AmdCode:
     """The code object of ``source`` for ``target``, or of what compiles of it, through the cache.
 
     A source without hip/hip_runtime.h that does not compile is tried with the headers that hiprtc supplies. Raises
@@ -55,10 +55,10 @@ def compile_for(
     source.text()  # clang skips a NUL, at which hipRTC ends a source: neither verdict would hold for the other
     tree = _Tree.of(source, options)
     folders = dict.fromkeys((source.root, source.path.parent))
-    words = tree.place.words([*(f"-I{folder}" for folder in folders), *options.compiler_flags(), *more])
-    ways = [words]
+    flags = tree.place.relative_flags([*(f"-I{folder}" for folder in folders), *options.compiler_flags(), *more])
+    ways = [flags]
     if not toolchain.minimal_headers and not is_for_hipcc(source, options):
-        ways.append([*words, *OF_HIPRTC])
+        ways.append([*flags, *OF_HIPRTC])
     failures: list[CompileFailure] = []
     watch = Watch(tree.place, tree.starts)
     for way in ways:
@@ -84,13 +84,13 @@ class _Tree:
     """A source, the headers that are forced on it, and where it lies."""
 
     source: KernelSource
-    place: Place
+    place: SourceTree
     forced: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, source: KernelSource, options: BuildOptions) -> _Tree:
         forced = tuple(header for header in options.forced if header.is_absolute())
-        return cls(source, Place.of(source, options), forced)
+        return cls(source, SourceTree.of(source, options), forced)
 
     @property
     def starts(self) -> tuple[Path, ...]:
@@ -102,36 +102,36 @@ class _Tree:
         path = self.source.path.relative_to(self.place.base)
         return self.source.path if str(path).startswith("-") else path  # else it would be an option
 
-    def key(self, toolchain: Toolchain, target: Target, words: Sequence[str]) -> str:
+    def key(self, toolchain: AmdToolchain, target: AmdTarget, flags: Sequence[str]) -> str:
         """What is known of an object before its compiler has read a file, the source among them."""
-        return first_key("\0".join((toolchain.identity, *toolchain.options, target.name)), words, self.source.label, "")
+        return first_key("\0".join((toolchain.identity, *toolchain.options, target.name)), flags, self.source.label, "")
 
-    def words(self) -> list[str]:
+    def flags(self) -> list[str]:
         """What makes the code the same wherever the tree lies."""
         unit = hashlib.sha256(self.source.label.encode()).hexdigest()[:16]
         return ["-fdebug-compilation-dir=.", f"-cuid={unit}"]
 
 
 def _compile_rest(
-    toolchain: Toolchain,
+    toolchain: AmdToolchain,
     tree: _Tree,
-    target: Target,
-    words: Sequence[str],
+    target: AmdTarget,
+    flags: Sequence[str],
     options: BuildOptions,
     log: str,
     watch: Watch,
-) -> Compiled | None:
+) -> AmdCode | None:
     """What compiles of a source that does not as a whole, by ``log``, and the kernels that do not.
 
     ``watch`` began before the compilation that wrote the log.
     """
-    key, folder = f"{tree.key(toolchain, target, words)}-rest-{PARTS}", amd_objects()
+    key, folder = f"{tree.key(toolchain, target, flags)}-rest-{PARTS}", amd_objects()
     objects = KeptObjects(folder, tree.place)
     with folder.turn(key, SECONDS) as ours:
         entry = objects.find(key)
         if entry is not None:
             listing, _, code = entry.partition(b"\n")
-            return Compiled(code, False, {name: Broken(*row) for name, row in json.loads(listing).items()})
+            return AmdCode(code, False, {name: Broken(*row) for name, row in json.loads(listing).items()})
 
         def compilation(reads: Reads) -> tuple[bytes, dict[str, Broken]] | None:
             def compile_text(text: str, more: Sequence[str], seconds: float) -> bytes:
@@ -139,12 +139,12 @@ def _compile_rest(
                     # In the place of the source, whose name stands in messages and decides what it includes.
                     overlay = overlaid({tree.source.path: text}, Path(temporary))
                     output = Path(temporary, "code")
-                    every = [*words, *tree.words(), *more, *overlay, "-ferror-limit=0"]
+                    every = [*flags, *tree.flags(), *more, *overlay, "-ferror-limit=0"]
                     try:
                         reads.add(toolchain.compile(tree.name, target, output, every, tree.place.base))
                     except CompileFailure as failure:
                         reads.add(failure.files)
-                        raise Refused(failure.log) from None
+                        raise TextRefused(failure.log) from None
                     return output.read_bytes()
 
             return compile_partly(tree.source, options, log, compile_text, SECONDS)
@@ -155,10 +155,10 @@ def _compile_rest(
         code, broken = found
         if ours and manifest is not None and not watch.has_seen_change(manifest.files):
             objects.keep(key, manifest, json.dumps(broken).encode() + b"\n" + code)
-    return Compiled(code, True, broken)
+    return AmdCode(code, True, broken)
 
 
-def compile_cached(toolchain: Toolchain, source: Path, target: Target, options: Sequence[str] = ()) -> Compiled:
+def compile_cached(toolchain: AmdToolchain, source: Path, target: AmdTarget, options: Sequence[str] = ()) -> AmdCode:
     """The code object of ``source`` for ``target``, through the cache; ``options`` are words of the compiler's.
 
     An object is known by every file that the compiler read, headers of the system included (``compiling.keys``), and is
@@ -170,15 +170,15 @@ def compile_cached(toolchain: Toolchain, source: Path, target: Target, options: 
     return _compile(toolchain, _Tree.of(alone, NO_OPTIONS), target, options)
 
 
-def _compile(toolchain: Toolchain, tree: _Tree, target: Target, words: Sequence[str]) -> Compiled:
-    key, folder = tree.key(toolchain, target, words), amd_objects()
+def _compile(toolchain: AmdToolchain, tree: _Tree, target: AmdTarget, flags: Sequence[str]) -> AmdCode:
+    key, folder = tree.key(toolchain, target, flags), amd_objects()
     objects = KeptObjects(folder, tree.place)
 
     def compilation(reads: Reads) -> bytes:
         with tempfile.TemporaryDirectory(prefix="candle-parity-") as temporary:
             output = Path(temporary, "code")
             try:
-                every = [*words, *tree.words()]
+                every = [*flags, *tree.flags()]
                 reads.add(toolchain.compile(tree.name, target, output, every, tree.place.base))
             except CompileFailure as failure:
                 reads.add(failure.files)
@@ -188,8 +188,8 @@ def _compile(toolchain: Toolchain, tree: _Tree, target: Target, words: Sequence[
     with folder.turn(key, _RUNS * SECONDS) as ours:
         code = objects.find(key)
         if code is not None:
-            return Compiled(code, fresh=False)
+            return AmdCode(code, fresh=False)
         fresh, manifest = settle(tree.place, tree.starts, "", compilation, (CompileFailure,))
         if ours and manifest is not None:
             objects.keep(key, manifest, fresh)
-    return Compiled(fresh, fresh=True)
+    return AmdCode(fresh, fresh=True)

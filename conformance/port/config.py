@@ -20,8 +20,7 @@ from conformance.geometry import GeometryRow
 from conformance.option import Option, percentage
 from conformance.port.sources import SourceError
 from conformance.reading import read_text, shortened
-from conformance.runtimes import NAMES
-from conformance.settings import NO_GATE, NO_SETTINGS, Gate, Settings
+from conformance.settings import NO_GATE, NO_SETTINGS, RUN_ON, Gate, Settings
 
 OPTIONS_FILE = "candle-parity.toml"
 PYPROJECT = "pyproject.toml"
@@ -322,7 +321,7 @@ _DECLARED: Mapping[str, Callable[[Any, str], Any]] = {
     "candle_before": _string,
     "known_failures": _rows(
         KnownFailure,
-        {**{key: _string for key in ("kernels", "reason", "case", "arch", "link")}, "runtime": _one_of(NAMES)},
+        {**{key: _string for key in ("kernels", "reason", "case", "arch", "link")}, "runtime": _one_of(RUN_ON)},
         ("kernels", "reason"),
     ),
     "launch": _rows(

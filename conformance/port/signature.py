@@ -50,7 +50,7 @@ class Given:
     passed: Literal["pointer", "value", "otherwise"] | None = None
 
 
-class Difference(NamedTuple):
+class SignatureDifference(NamedTuple):
     """A kind of finding and what differs, in words."""
 
     kind: str
@@ -74,7 +74,7 @@ def arguments(kernel: KernelObject) -> list[Given]:
     return [_argument(one) for one in kernel.arguments]
 
 
-def differences(kernel: Kernel, given: Sequence[Given]) -> list[Difference]:
+def differences(kernel: Kernel, given: Sequence[Given]) -> list[SignatureDifference]:
     """Every difference between ``given`` and the spec's parameters; one only where count or order differ.
 
     Names alone are free. Parameters whose names are all the spec's, in another order, are reported as swapped: nothing
@@ -84,10 +84,10 @@ def differences(kernel: Kernel, given: Sequence[Given]) -> list[Difference]:
     if len(given) != len(wanted):
         have = f" ({', '.join(one.shown for one in given)})" if given and given[0].name is not None else ""
         message = f"has {len(given)} parameters{have}, Candle's has {len(wanted)} ({', '.join(map(spelled, wanted))})"
-        return [Difference("parameter_count", message)]
+        return [SignatureDifference("parameter_count", message)]
     swapped = _swapped([one.name for one in given], [parameter.name for parameter in wanted])
     if swapped:
-        return [Difference("parameter_order", swapped)]
+        return [SignatureDifference("parameter_order", swapped)]
     rows = zip(given, wanted, expected_arguments(kernel), strict=True)
     return [found for n, row in enumerate(rows, 1) for found in _differs(n, *row)]
 
@@ -153,22 +153,22 @@ def _swapped(names: Sequence[str | None], right: Sequence[str]) -> str | None:
     )
 
 
-def _differs(position: int, have: Given, want: Parameter, place: Argument) -> Iterator[Difference]:
+def _differs(position: int, have: Given, want: Parameter, place: Argument) -> Iterator[SignatureDifference]:
     message = f"parameter {position} is {have.shown}, Candle's is {spelled(want)}"
     if have.passed is not None:
         expected = _argument(place)
         if (have.offset, have.size, have.passed) != (expected.offset, expected.size, expected.passed):
-            yield Difference("parameter_type", f"{message}, {expected.shown}")
+            yield SignatureDifference("parameter_type", f"{message}, {expected.shown}")
         return
     wrong = have.size is not None and have.size != place.size
     if wrong or (have.type is not None and have.type.pointers != int(want.pointer)):
-        yield Difference("parameter_type", message)
+        yield SignatureDifference("parameter_type", message)
     elif have.type is not None and want.dtype != "void*":
         fits = (want.moved and _is_as_wide(have.type, want.dtype)) or _fits(have.type, want.dtype, have.resolved)
         if fits is None:
-            yield Difference("unknown_type", f"{message}; the source does not tell what {have.type.base} is")
+            yield SignatureDifference("unknown_type", f"{message}; the source does not tell what {have.type.base} is")
         elif not fits:
-            yield Difference("pointee_type" if want.pointer else "parameter_type", message)
+            yield SignatureDifference("pointee_type" if want.pointer else "parameter_type", message)
 
 
 def _is_as_wide(have: CType, wanted: str) -> bool:

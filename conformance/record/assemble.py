@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from conformance.engine.modes import Tree
-from conformance.engine.run import Result
+from conformance.engine.result import Result
 from conformance.environment import RUN_ID, value_of
 from conformance.files import KERNELS, kernels_folder, shipped_name
 from conformance.outcome import INFRASTRUCTURE, KernelResult, Resources
@@ -20,6 +20,7 @@ from conformance.record.commits import commit_of, harness_commit
 from conformance.record.merge import elsewhere
 from conformance.record.model import BUILD, INTERRUPTED, Build, Record, RunInfo, every_kernel
 from conformance.runtimes import known_kind
+from conformance.spec.entry import ENTRIES
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
@@ -62,10 +63,9 @@ def assemble(
         }
     )
     entries = {row.name: row for row in (*rows, *waiting)}
-    launchers, libraries = (
-        [entries[name] for name in part if name in entries] for part in (specs.launchers, specs.libraries)
+    kernels, launchers, libraries = (
+        [entries[name] for name in specs.of(entry) if name in entries] for entry in ENTRIES
     )
-    kernels = [row for name, row in entries.items() if name not in {**specs.launchers, **specs.libraries}]
     return Record.of(run, every_kernel(specs, kernels), launchers, libraries)
 
 

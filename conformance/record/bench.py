@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import FailFast, Field, PositiveFloat, PositiveInt, ValidationError
 
-from conformance.engine.timing.bench_run import Loss
-from conformance.engine.timing.measure import Counted, Measurement, Timing
+from conformance.engine.timing.measure import Counted, Loss, Measurement, Timing
 from conformance.outcome import Row, Texts
 from conformance.reading import read_json, shortened
 from conformance.runtimes.kind import LaunchCounts

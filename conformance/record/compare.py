@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 
 from conformance.outcome import KernelResult
 from conformance.record.model import Record, RunInfo
+from conformance.spec.entry import ROWS as ENTRY_ROWS
+from conformance.spec.entry import Entry
 from conformance.status import ROWS, Status
 
 RANK: Mapping[Status, int] = {status: row.distance for status, row in ROWS.items() if row.distance is not None}
@@ -105,6 +107,11 @@ class Comparison(Changed):
     launchers: Changed
 
     @property
+    def parts(self) -> Mapping[Entry, Changed]:
+        """What differs, by kind of entry: of those that comparisons look at."""
+        return {"kernel": self, "launcher": self.launchers}
+
+    @property
     def same_place(self) -> bool:
         """Whether both were judged by the same cases on the same kind of device."""
         return all(getattr(self.old.run, name) == getattr(self.new.run, name) for name in _PLACE)
@@ -168,10 +175,15 @@ def _launchers(record: Record, other: Record) -> tuple[KernelResult, ...]:
     return tuple(KernelResult(status="missing", **fields) for fields in about)
 
 
+def compared_rows(record: Record) -> list[KernelResult]:
+    """The rows of ``record`` that comparisons look at."""
+    return [row for entry, kind in ENTRY_ROWS.items() if kind.in_baseline for row in record.rows_of(entry)]
+
+
 def same_rows(one: Record, other: Record) -> bool:
     """Whether the records have the same rows, launchers too, apart from how long kernels took. Where one of them ran
     the cases without a part in the verdict and the other did not, these are left out too."""
-    rows, others = [(*record.kernels, *record.launchers) for record in (one, other)]
+    rows, others = compared_rows(one), compared_rows(other)
     return len(rows) == len(others) and all(map(_same_row, rows, others))
 
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from conformance.reading import read_json, shortened
 from conformance.record.model import Record
+from conformance.spec.entry import ENTRIES
 from conformance.spec.load import Specs
 from conformance.text import one_line
 from conformance.writing import FileError, write_text
@@ -70,8 +71,7 @@ def check_specs(record: Record, specs: Specs, path: Path) -> None:
             )
         return
     names = {kernel.name for kernel in record.kernels}
-    strange = (names - specs.kernels.keys()) | ({row.name for row in record.launchers} - specs.launchers.keys())
-    strange |= {row.name for row in record.libraries} - specs.libraries.keys()
+    strange = {row.name for entry in ENTRIES for row in record.rows_of(entry) if row.name not in specs.of(entry)}
     for what, found in (("lacks", specs.kernels.keys() - names), ("has", strange)):
         if found:
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""

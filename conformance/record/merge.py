@@ -5,13 +5,14 @@ A shard is a part of one run: of ``run --shard I/N``, on whatever machine, or of
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.outcome import KernelResult
 from conformance.port.config import OPTIONS_FILE
 from conformance.record.compare import same_rows
 from conformance.record.model import BUILD, INTERRUPTED, Record, RunInfo
+from conformance.spec.entry import ENTRIES
 from conformance.writing import FileError
 
 _IN = "in shard "
@@ -112,14 +113,8 @@ def _runs(records: Sequence[Record]) -> list[Record]:
     return [group[0] if len(group) == 1 else _merged(group) for group in groups]
 
 
-def _rows(record: Record) -> Iterator[KernelResult]:
-    yield from record.kernels
-    yield from record.launchers
-    yield from record.libraries
-
-
 def _judged(record: Record) -> set[str]:
-    return {row.name for row in _rows(record) if row.status != "not_run"}
+    return {row.name for row in record.rows if row.status != "not_run"}
 
 
 def _machine(record: Record) -> Hashable:
@@ -130,13 +125,11 @@ def _machine(record: Record) -> Hashable:
 
 
 def _merged(parts: Sequence[Record]) -> Record:
-    results = _together([part.kernels for part in parts])
+    results, launchers, libraries = (_together([part.rows_of(entry) for part in parts]) for entry in ENTRIES)
     runs = [part.run for part in parts]
     # A part without patterns covered everything, so the whole did.
     patterns = () if any(not run.patterns for run in runs) else tuple(p for run in runs for p in run.patterns)
     counts = [run.selected for run in runs if run.selected is not None]
-    launchers = _together([part.launchers for part in parts])
-    libraries = _together([part.libraries for part in parts])
     judged = sum(row.status != "not_run" for row in results.values())
     selected = min(sum(counts), len(results)) if len(counts) == len(runs) else None
     stopped = any((row.message or "").startswith(INTERRUPTED) for row in launchers.values())
@@ -222,7 +215,7 @@ def contradictions(records: Iterable[Record]) -> list[str]:
     pairs: dict[tuple[int, int], tuple[Record, Record, list[str]]] = {}
     for record in records:
         key = record.run.judged_alike, record.run.declared, record.run.patterns
-        for row in _rows(record):
+        for row in record.rows:
             if row.status == "not_run":
                 continue
             first, other = found.setdefault((key, row.name), (record, row))
@@ -269,7 +262,7 @@ def _run_of(record: Record) -> Hashable:
 
 def _partition(record: Record) -> Mapping[str, str]:
     """The shard of every kernel that the run selected."""
-    mine, rows = record.run.shard or "", list(_rows(record))
+    mine, rows = record.run.shard or "", record.rows
     others = {row.name: row.message.removeprefix(_IN) for row in rows if is_of_other_shard(row) and row.message}
     judged = {row.name: mine for row in rows if row.status != "not_run" or _is_own(row)}
     return others | judged
@@ -288,7 +281,7 @@ def _joined(parts: Mapping[str, Record]) -> Record:
     first = next(iter(parts.values()))
     partition, of = _partition(first), _of(first)
     missing = tuple(shard for shard in (f"{n + 1}/{of}" for n in range(int(of))) if shard not in parts)
-    rows = {shard: {row.name: row for row in _rows(record)} for shard, record in parts.items()}
+    rows = {shard: {row.name: row for row in record.rows} for shard, record in parts.items()}
 
     def settled(row: KernelResult) -> KernelResult:
         shard = partition.get(row.name)

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, FailFast, Field, model_val
 from conformance.outcome import Count, KernelResult, Row, Texts
 from conformance.reading import shortened
 from conformance.settings import judged_with
+from conformance.spec.entry import ENTRIES, ROWS, Entry
 from conformance.spec.load import Specs
 from conformance.status import STATUSES, Status
 
@@ -215,6 +216,16 @@ class Record(Row):
     launchers: _Rows = ()
     libraries: _Rows = ()
 
+    def rows_of(self, entry: Entry) -> tuple[KernelResult, ...]:
+        """The rows of kernels, of launchers, or of library calls."""
+        rows: tuple[KernelResult, ...] = getattr(self, ROWS[entry].part)
+        return rows
+
+    @property
+    def rows(self) -> tuple[KernelResult, ...]:
+        """Every row: of kernels, launchers and library calls."""
+        return tuple(row for entry in ENTRIES for row in self.rows_of(entry))
+
     @classmethod
     def of(cls, run: RunInfo, kernels: _Results, launchers: _Results = (), libraries: _Results = ()) -> Record:
         """The record of ``kernels``, with its summary; see ``every_kernel`` for a complete list."""
@@ -224,7 +235,7 @@ class Record(Row):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        names = Counter(kernel.name for kernel in (*self.kernels, *self.launchers, *self.libraries))
+        names = Counter(kernel.name for kernel in self.rows)
         twice = [name for name, count in names.items() if count > 1]
         if twice:
             raise ValueError(f"kernel {twice[0]!r} is recorded twice")

@@ -17,7 +17,7 @@ from conformance.cases.case import Case
 from conformance.cases.launch import POISON_BYTE, Argument, Launch, Null, Scalar, Stream
 from conformance.dtypes import dtype
 from conformance.replay.archive import FAST, SUFFIX, Cases, Pool, read_archive, write_archive
-from conformance.spec.kernel import Entry
+from conformance.spec.entry import Entry
 
 GENERATED = "generated"
 """Begins the label of a generated case; its fields follow: ``uneg_f32(trace=generated,shape=[3],values=unit)``."""

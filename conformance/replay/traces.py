@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ from conformance.dtypes import FLOATS, DType, dtype
 from conformance.errors import UserError
 from conformance.reading import shortened
 from conformance.replay.archive import SUFFIX, Pool, read_archive, read_header
-from conformance.spec.kernel import Entry, Kernel, Parameter
+from conformance.spec.entry import ENTRIES, Entry
+from conformance.spec.kernel import Kernel, Parameter
 
 Read = TypeVar("Read")
 
@@ -130,7 +131,7 @@ def _read(path: Path) -> _Module:
     if not isinstance(rows, list) or not all(isinstance(row, dict) and _is_case(row) for row in rows):
         raise TraceError(
             f"{path}: is not a list of trace cases with kernel and case (texts), args (list of objects) and, if any, "
-            f"an entry that is {' or '.join(get_args(Entry))}"
+            f"an entry that is {' or '.join(ENTRIES)}"
         )
     cases: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -141,7 +142,7 @@ def _read(path: Path) -> _Module:
 def _is_case(row: dict[str, Any]) -> bool:
     args = row.get("args")
     named = all(isinstance(row.get(key), str) and len(row[key]) < MOST_CHARACTERS for key in ("kernel", "case"))
-    named = named and row.get("entry", "kernel") in get_args(Entry)
+    named = named and row.get("entry", "kernel") in ENTRIES
     return named and isinstance(args, list) and all(isinstance(arg, dict) for arg in args)
 
 

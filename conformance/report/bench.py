@@ -8,7 +8,7 @@ from statistics import geometric_mean
 
 from tabulate import tabulate
 
-from conformance.engine.timing.bench_run import Loss
+from conformance.engine.timing.measure import Loss
 from conformance.record.bench import NOISE, BenchRecord, CountResult, TreeTiming, WorkloadResult
 from conformance.report.markdown import table
 from conformance.runtimes import known_kind

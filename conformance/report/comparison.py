@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from conformance.record import KernelResult, Record
-from conformance.record.compare import Change, Changed, Comparison, compare
+from conformance.record.compare import Change, Changed, Comparison, compare, compared_rows
 from conformance.report.runs import identity, labels
 from conformance.report.tally import ulps
+from conformance.spec.entry import ROWS as ENTRY_ROWS
 from conformance.spec.load import Specs
 from conformance.status import Status
 from conformance.text import one_line, some
@@ -30,11 +31,12 @@ def render_comparison(found: Comparison, old: str, new: str) -> str:
     lines = [*_headed("old", old, found.old), *_headed("new", new, found.new)]
     if found.differing:
         lines += _wrapped(f"they differ in: {', '.join(found.differing)}", "  ")
-    lines += ["", *_wrapped(_totals(found, "kernels"), "")]
-    if found.launchers.compared or found.launchers.left_out:
-        lines += _wrapped(_totals(found.launchers, "launchers"), "")
+    lines.append("")
+    for entry, changed in found.parts.items():
+        if entry == "kernel" or changed.compared or changed.left_out:
+            lines += _wrapped(_totals(changed, ENTRY_ROWS[entry].plural), "")
     lines += render_changes(found)
-    every = (*found.distances, *found.launchers.distances)
+    every = (distance for changed in found.parts.values() for distance in changed.distances)
     distances = [f"{one.kernel}: {ulps(one.before)} -> {ulps(one.after)}" for one in every]
     lines += _section("largest error of kernels that pass in both, within their bounds", [[text] for text in distances])
     lines += ["", *_wrapped(_cost(found), "")]
@@ -46,7 +48,8 @@ def render_comparison(found: Comparison, old: str, new: str) -> str:
 def render_changes(found: Comparison) -> list[str]:
     """What became worse and better, and what was not compared, as lines; empty where there is nothing to say. Those of
     launchers come behind, under titles of their own."""
-    return [*_changed(found), *_changed(found.launchers, "launchers ")]
+    titled = {entry: "" if entry == "kernel" else f"{ENTRY_ROWS[entry].plural} " for entry in found.parts}
+    return [line for entry, changed in found.parts.items() for line in _changed(changed, titled[entry])]
 
 
 def _changed(found: Changed, what: str = "") -> list[str]:
@@ -144,7 +147,7 @@ def _cost(found: Comparison) -> str:
 
 def _slower(found: Comparison) -> list[tuple[str, float, float]]:
     """Kernels that took much longer, by name, with seconds before and after."""
-    old, new = ((*record.kernels, *record.launchers) for record in (found.old, found.new))
+    old, new = compared_rows(found.old), compared_rows(found.new)
     before = {row.name: row.seconds for row in old if row.cases}
     rows = [(row.name, before.get(row.name) or 0.0, row.seconds or 0.0) for row in new if row.cases]
     return [row for row in rows if row[1] > 0 and row[2] > _SLOWER * row[1] and row[2] - row[1] > _SECONDS]
@@ -247,8 +250,8 @@ def changes(found: Sequence[Record], baseline: Record | None, specs: Specs) -> C
 
 
 def _told(label: str, found: Comparison, specs: Specs) -> Iterator[Difference]:
-    old, new = ({row.name: row for row in (*one.kernels, *one.launchers)} for one in (found.old, found.new))
-    for changed, known in ((found, specs.kernels), (found.launchers, specs.launchers)):
+    old, new = ({row.name: row for row in compared_rows(record)} for record in (found.old, found.new))
+    for entry, changed in found.parts.items():
         groups: tuple[tuple[Kind, Sequence[Change]], ...] = (
             ("worse", changed.worse),
             ("declared", changed.declared),
@@ -256,9 +259,9 @@ def _told(label: str, found: Comparison, specs: Specs) -> Iterator[Difference]:
         )
         for kind, group in groups:
             for one in group:
-                if one.kernel in known:
+                if one.kernel in specs.of(entry):
                     was, now = _status(old.get(one.kernel), one.before), _status(new.get(one.kernel), one.after)
-                    yield Difference(one.kernel, kind, label, was, now, _cases(one), known is specs.launchers)
+                    yield Difference(one.kernel, kind, label, was, now, _cases(one), entry == "launcher")
 
 
 def _status(row: KernelResult | None, status: Status) -> str:
@@ -274,8 +277,8 @@ def _cases(change: Change) -> str:
 def _notes(found: Comparison) -> list[str]:
     differing = [f"the runs differ in {', '.join(found.differing)}"] if found.differing else []
     left_out = [
-        f"{len(names)} {what} {why}"
-        for what, changed in (("kernels", found), ("launchers", found.launchers))
+        f"{len(names)} {ENTRY_ROWS[entry].plural} {why}"
+        for entry, changed in found.parts.items()
         for why, names in changed.left_out.items()
         if why != _NEITHER
     ]

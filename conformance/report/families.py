@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from conformance.dtypes import COLUMNS
 from conformance.record import KernelResult, Record
 from conformance.report.tally import ABSENT, columns_of, of_family, of_module, source_files, source_lines, tally
-from conformance.spec.load import Module, Specs
+from conformance.spec.load import SpecModule, Specs
 from conformance.text import code, link, plain
 
 HEADS = ("Operation", "Kernels", "Port", "Candle", "Wired")
@@ -85,7 +85,7 @@ def _lines(places: Sequence[str], length: int | None) -> str:
     return ", ".join([*places, *told]) or "–"
 
 
-def _upstream(module: Module, specs: Specs) -> str:
+def _upstream(module: SpecModule, specs: Specs) -> str:
     place = f"https://github.com/{specs.upstream_repository}/blob/{specs.upstream_commit}/candle-kernels/src"
     return link(module.source, f"{place}/{module.source}")
 

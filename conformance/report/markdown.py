@@ -13,6 +13,7 @@ from conformance.report.kernels import choice_lines
 from conformance.report.run_notes import failed_robustness, robustness_lines, shared_remarks
 from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.tally import ABSENT, launcher_results, launchers, library_results, results, tally, unknown
+from conformance.spec.entry import Entry
 from conformance.spec.load import Specs
 from conformance.text import code, fence, plain
 
@@ -157,9 +158,9 @@ def _what_was_run(found: Sequence[Record], names: Sequence[str], specs: Specs) -
     return lines
 
 
-def _robustness(part: Sequence[KernelResult], specs: Specs, noun: str = "kernel") -> list[str]:
+def _robustness(part: Sequence[KernelResult], specs: Specs, entry: Entry = "kernel") -> list[str]:
     """What failed without a part in the verdict; how many there were is said above."""
-    return robustness_lines(part, specs, noun) if failed_robustness(part) else []
+    return robustness_lines(part, specs, entry) if failed_robustness(part) else []
 
 
 def _failing_launchers(

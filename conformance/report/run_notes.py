@@ -16,6 +16,7 @@ from conformance.port.options import CHANGES_ARITHMETIC
 from conformance.record import KernelResult, Record, RunInfo
 from conformance.record.merge import gaps
 from conformance.report.kernels import conditions, fixes, known_failures, leak_note, misaligned_note
+from conformance.spec.entry import ROWS, Entry
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.text import code, counted, link, plain, some
@@ -37,14 +38,14 @@ class Reason:
     """The first failing case of each, with what was wrong."""
 
 
-def robustness_note(rows: Sequence[KernelResult], specs: Specs, noun: str = "kernel") -> str | None:
+def robustness_note(rows: Sequence[KernelResult], specs: Specs, entry: Entry = "kernel") -> str | None:
     """One sentence: how many such cases were tried and how many failed; ``None`` where there were none."""
     found = [row.robustness for row in rows if row.robustness is not None]
     planned, ran, failed = (sum(getattr(row, name) for row in found) for name in ("planned", "cases", "failed"))
     if not planned:
         return None
-    of_launchers = "" if noun == "kernel" else f" of {noun}s"
-    what = f"{planned:,} more cases{of_launchers} are launches" if planned > 1 else "1 more case is a launch"
+    of_them = "" if entry == "kernel" else f" of {ROWS[entry].plural}"
+    what = f"{planned:,} more cases{of_them} are launches" if planned > 1 else "1 more case is a launch"
     text = (
         f"{what} that Candle's Rust side never makes, or that its own kernels get wrong; "
         f"{'they have' if planned > 1 else 'it has'} no part in any verdict"
@@ -56,7 +57,7 @@ def robustness_note(rows: Sequence[KernelResult], specs: Specs, noun: str = "ker
         return f"{text}; none{of} failed"
     kernels = sum(row.failed > 0 for row in found)
     by_reason = ", ".join(f"{reason.failed:,} as {reason.why}" for reason in reasons(rows, specs))
-    return f"{text}; {failed:,}{of} failed, in {counted(kernels, noun)} ({by_reason})"
+    return f"{text}; {failed:,}{of} failed, in {counted(kernels, ROWS[entry].noun)} ({by_reason})"
 
 
 def unasked_note(rows: Sequence[KernelResult]) -> str | None:
@@ -105,16 +106,16 @@ def failed_robustness(rows: Sequence[KernelResult]) -> bool:
     return any(row.robustness and (row.robustness.failed or row.robustness.message) for row in rows)
 
 
-def robustness_lines(rows: Sequence[KernelResult], specs: Specs, noun: str = "kernel") -> list[str]:
+def robustness_lines(rows: Sequence[KernelResult], specs: Specs, entry: Entry = "kernel") -> list[str]:
     """The section of the Markdown report."""
-    note = robustness_note(rows, specs, noun)
+    note = robustness_note(rows, specs, entry)
     if note is None:
         return ["No such case was run."]
     lines = [plain(f"{note}.")]
     for reason in reasons(rows, specs):
         names = list(reason.kernels)
         places = ", ".join(_place(place, specs) for place in sorted(reason.places) if place)
-        about = f"{counted(reason.failed, 'case')} of {counted(len(names), noun)}"
+        about = f"{counted(reason.failed, 'case')} of {counted(len(names), ROWS[entry].noun)}"
         lines += ["", f"- {plain(reason.why)} ({places}): {about}: {some(list(map(code, names)), _FAILING)}."]
         lines.append(f"  First: {plain(next(iter(reason.kernels.values())))}.")
     stopped = [row for row in rows if row.robustness is not None and row.robustness.message]
@@ -134,10 +135,12 @@ _NAMED = 5
 
 
 class Remark(NamedTuple):
-    """``kind`` is ``warning`` where the figures say less than they seem to, else ``note``."""
+    """``kind`` is ``warning`` where the figures say less than they seem to, else ``note``. An ``aside`` is of cases
+    without a part in the verdict that nobody asked for: a terminal shows it with ``-v``."""
 
     kind: str
     text: str
+    aside: bool = False
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.text}"
@@ -172,11 +175,11 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("note", text) for text in _of_passing(rows)),
         ("note", robustness_note(rows, specs)),
         ("note", _of_launchers(record, specs)),
-        ("note", unasked_note((*rows, *record.launchers, *record.libraries))),
+        ("aside", unasked_note((*rows, *record.launchers, *record.libraries))),
         *(("warning", text) for text in _refused(record, rows)),
         ("note", _other_specs(record, specs)),
     ]
-    return [Remark(kind, text) for kind, text in found if text]
+    return [Remark("note" if kind == "aside" else kind, text, aside=kind == "aside") for kind, text in found if text]
 
 
 def _before(run: RunInfo) -> str | None:

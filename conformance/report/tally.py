@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
-from conformance.status import ROWS, WORST_FIRST
+from conformance.status import EXPLAINED, ROWS, WORST_FIRST
 
 ABSENT = ("missing", "not_run")
 """Statuses without a verdict."""
@@ -17,11 +17,12 @@ ABSENT = ("missing", "not_run")
 
 @dataclass(frozen=True)
 class Tally:
-    """Kernels in all, those for which a source exists, and those at parity."""
+    """Kernels in all, those for which a source exists, those at parity, and those that fail though they are there."""
 
     total: int
     present: int
     passing: int
+    failing: int = 0
 
     @property
     def percent(self) -> str:
@@ -35,6 +36,22 @@ class Tally:
             return "✅"
         return "⚠️" if self.passing else "❌"
 
+    @property
+    def sign(self) -> str:
+        """``✓`` all at parity, ``✗`` some fail, ``–`` the others are missing. One column wide in every terminal."""
+        if self.failing:
+            return "✗"
+        return "✓" if self.total and self.passing == self.total else "–"
+
+    @property
+    def style(self) -> str:
+        """rich's style of these figures: grey where the port has none of the kernels, which is no failure."""
+        if not self.present:
+            return "dim"
+        if self.failing:
+            return "yellow" if self.passing else "red"
+        return "green"
+
 
 def is_present(kernel: KernelResult) -> bool:
     """Whether the port has a source for the kernel, whatever became of it."""
@@ -44,7 +61,8 @@ def is_present(kernel: KernelResult) -> bool:
 def tally(kernels: Iterable[KernelResult]) -> Tally:
     """The figures of ``kernels``."""
     rows = list(kernels)
-    return Tally(len(rows), sum(map(is_present, rows)), sum(row.status == "pass" for row in rows))
+    passing = sum(row.status == "pass" for row in rows)
+    return Tally(len(rows), sum(map(is_present, rows)), passing, sum(row.status in EXPLAINED for row in rows))
 
 
 @dataclass(frozen=True)
@@ -67,7 +85,7 @@ TABLE_COLUMNS = (
     Column("passing", lambda rows: str(tally(rows).passing), ("terminal", "HTML"), coloured=True),
     Column("percent", lambda rows: tally(rows).percent, ("terminal",), coloured=True, of_everything=True),
     Column("%", lambda rows: tally(rows).percent, ("HTML",)),
-    Column("", lambda rows: tally(rows).mark, ("terminal",)),
+    Column("", lambda rows: tally(rows).sign, ("terminal",), coloured=True),
 )
 """What every table says of its rows, for each run; Markdown has the first of these in its verdict."""
 
@@ -141,20 +159,15 @@ def of_family(rows: Sequence[KernelResult], module: str, family: str) -> list[Ke
 
 
 def worst(rows: Iterable[KernelResult]) -> str:
-    """The kernel that is furthest from parity among those with a verdict, or of those that pass the one whose error
-    comes nearest to its bound."""
+    """The kernel that is furthest from parity among those with a verdict, and why; empty where none is wrong."""
     order = [status for status in WORST_FIRST if ROWS[status].heading]
     bad = [row for row in rows if row.status in order]
-    if bad:
-        row = min(bad, key=lambda item: (order.index(item.status), -item.failed, item.name))
-        if row.status == "fail" and row.cases:
-            return f"{row.name}: {row.failed} of {max(row.planned, row.cases)} cases fail"
-        return f"{row.name}: {row.status}"
-    passing = [row for row in rows if row.status == "pass" and row.max_ulp]
-    if not passing:
+    if not bad:
         return ""
-    row = max(passing, key=lambda item: (share(item) or 0, item.max_ulp or 0, item.name))
-    return f"{row.name}: {margin(row)}"
+    row = min(bad, key=lambda item: (order.index(item.status), -item.failed, item.name))
+    if row.status == "fail" and row.cases:
+        return f"{row.name}: {row.failed} of {max(row.planned, row.cases)} cases fail"
+    return f"{row.name}: {row.status}"
 
 
 def share(row: KernelResult) -> float | None:

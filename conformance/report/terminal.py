@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +13,8 @@ from conformance.record import KernelResult, Record
 from conformance.record.merge import is_of_other_shard
 from conformance.report import tally as figures
 from conformance.report.builds import compiles
+from conformance.report.lines import rendered, wrapped
+from conformance.report.places import Places
 from conformance.report.run_notes import remarks
 from conformance.report.runs import Records, executed, given_specs, labels, listed, what_was_judged
 from conformance.report.tally import (
@@ -30,7 +29,7 @@ from conformance.report.tally import (
     tally,
     worst,
 )
-from conformance.spec.load import Module, Specs
+from conformance.spec.load import SpecModule, Specs
 from conformance.status import EXPLAINED, ROWS, STATUSES
 from conformance.text import LOG, Screen, one_line, shortened
 
@@ -39,11 +38,19 @@ _SHORTEST_NAME = 5
 _TEXT_WIDTH = 110
 
 
-def render_terminal(records: Records, specs: Specs, screen: Screen = LOG) -> str:
-    """A row per module that was selected from, and per family of a module that the port has begun, of kernels, of
-    launchers and of calls of libraries; ends without a newline.
+def render_terminal(
+    records: Records,
+    specs: Specs,
+    screen: Screen = LOG,
+    verbose: bool = False,
+    failures: Sequence[str] = (),
+) -> str:
+    """A table, what was asked and what came of it, why kernels fail, and notes; ends without a newline.
 
-    Percentages are of all kernels. With several records the columns repeat per record.
+    The table has a row per module that was selected from, and per family of a module that the port has begun, of
+    kernels, of launchers and of calls of libraries: what fails first, what the port does not have last. Percentages are
+    of all kernels. With several records the columns repeat per record. ``failures`` are lines on single kernels, which
+    stand below their causes. ``verbose`` adds the notes on cases without a part in the verdict.
     """
     found = listed(records)
     rows = [results(record, specs) for record in found]
@@ -55,27 +62,30 @@ def render_terminal(records: Records, specs: Specs, screen: Screen = LOG) -> str
     kernels = _chosen(found, rows)
     out: list[Text | Table] = []
     if kernels or not own:
-        out += _part(_Kind("kernels", specs.modules, len(specs.kernels)), found, rows, kernels, screen)
+        out.append(_table(_Kind("kernels", specs.modules, len(specs.kernels)), found, rows, kernels, screen))
     for kind, results_of in parts:
         called = [results_of(record, specs) for record in found]
         chosen = _chosen(found, called) & own
         if chosen:
             out += [Text()] if out else []
-            out += _part(kind, found, called, chosen, screen)
+            out.append(_table(kind, found, called, chosen, screen))
     out.append(Text())
     for name, record, part in zip(labels(found), found, rows, strict=True):
-        out += _about(name, record, part, specs, min(screen.width, _TEXT_WIDTH))
-    return _rendered(out, screen)
+        out += _about(name, record, part, specs, min(screen.width, _TEXT_WIDTH), verbose, failures)
+    return rendered(out, screen)
 
 
 def verdict_line(record: Record, specs: Specs, screen: Screen = LOG) -> str:
-    """How many kernels are at parity and where they ran, in one line."""
+    """What was asked and what came of it, how many of all kernels are at parity, and where they ran, in one line."""
     (name,) = labels([record])
-    line = _verdict(name, record, results(record, specs), specs)
+    rows = results(record, specs)
+    line = _headline(name, record, rows, specs)
     judged = what_was_judged(record.run)
-    of = f"; judged: {one_line(judged)}" if judged else ""
-    line.append(f"{of}; {one_line(executed(record.run))}", style="not bold default")
-    return _rendered([line], screen)
+    besides = [_coverage(record, rows, specs)] if _asked_for_less(record, rows) else []
+    besides += [f"judged: {judged}"] if judged else []
+    for text in (*besides, executed(record.run)):
+        line.append(f"; {one_line(text)}", style="not bold default")
+    return rendered([line], screen)
 
 
 def _selected(record: Record, row: KernelResult) -> bool:
@@ -90,7 +100,7 @@ class _Kind:
     """What a table is of: kernels or launchers, which are counted apart."""
 
     what: str
-    modules: Mapping[str, Module]
+    modules: Mapping[str, SpecModule]
     total: int
 
 
@@ -99,25 +109,19 @@ def _chosen(found: Sequence[Record], rows: Sequence[list[KernelResult]]) -> set[
     return {row.name for record, part in zip(found, rows, strict=True) for row in part if _selected(record, row)}
 
 
-def _part(
-    kind: _Kind, found: Sequence[Record], rows: Sequence[list[KernelResult]], chosen: set[str], screen: Screen
-) -> list[Text | Table]:
-    """The table of the ``chosen`` ones, of all where none is, and how many they are."""
-    partly = 0 < len(chosen) < kind.total
-    table = _table(kind, found, rows, chosen if partly else {row.name for row in rows[0]}, screen)
-    return [table, *([Text(f"selected: {len(chosen)} of all {kind.total} {kind.what}")] if partly else [])]
-
-
 def _table(
     kind: _Kind, found: Sequence[Record], rows: Sequence[list[KernelResult]], chosen: set[str], screen: Screen
 ) -> Table:
-    """The figures by module and family; those of kernels that are not ``chosen`` are left out."""
-    partly = len(chosen) < kind.total
+    """The figures by module and family of the ``chosen`` ones, of all where none is."""
+    partly = 0 < len(chosen) < kind.total
+    chosen = chosen if partly else {row.name for row in rows[0]}
     columns = [one for one in columns_of("terminal") if not (one.of_everything and (partly or screen.narrow))]
     gap = 1 if screen.narrow else 2
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
     table.add_column("module", no_wrap=True)
-    table.add_column(kind.what, justify="right", no_wrap=True)
+    in_all = not (partly and screen.narrow)  # how many there are, selected or not
+    if in_all:
+        table.add_column(kind.what, justify="right", no_wrap=True)
     if partly:
         table.add_column("selected", justify="right", no_wrap=True)
     names = labels(found)
@@ -126,43 +130,70 @@ def _table(
         for column in columns:
             head = Text(f"{column.title}{mark}" if column.title else "")
             table.add_column(head, justify="right" if column.title else "left", no_wrap=True)
-    table.add_column("worst", overflow="ellipsis")
+    blocks: list[_Block] = []
 
-    lines: list[tuple[list[Text], str, str]] = []
-
-    def add(label: str, parts: Sequence[list[KernelResult]], shown_worst: bool, style: str = "") -> None:
+    def line(label: str, parts: Sequence[list[KernelResult]], shown_worst: bool, style: str = "") -> _Line:
         mine = [[row for row in part if row.name in chosen] for part in parts]
-        cells = [Text(label), Text(str(len(parts[0])))]
+        cells = [Text(label), *([Text(str(len(parts[0])))] if in_all else [])]
         cells += [Text(str(len(mine[0])))] if partly else []
         for part in mine:
             cells += _figures(part, columns)
         remark = next((one for one in map(worst, mine) if one), "") if shown_worst else ""
-        lines.append((cells, shortened(one_line(remark), _WORST_WIDTH), style))
+        absent = not any(is_present(row) for part in mine for row in part)
+        return _Line(cells, shortened(one_line(remark), _WORST_WIDTH), "dim" if absent else style)
 
     for module in kind.modules.values():
         parts = [of_module(part, module.name) for part in rows]
-        if not any(row.name in chosen for row in parts[0]):
+        mine = [row for part in parts for row in part if row.name in chosen]
+        if not mine:
             continue
-        add(one_line(module.name), parts, len(module.families) == 1)
-        if len(module.families) == 1 or not any(is_present(row) for part in parts for row in part):
-            continue
-        for family in module.families:
-            of = [of_family(part, module.name, family) for part in rows]
-            if any(row.name in chosen for row in of[0]):
-                add(one_line(f"· {family}"), of, True)
+        lines = [line(one_line(module.name), parts, len(module.families) == 1)]
+        if len(module.families) > 1 and any(is_present(row) for part in parts for row in part):
+            for family in module.families:
+                of = [of_family(part, module.name, family) for part in rows]
+                if any(row.name in chosen for row in of[0]):
+                    lines.append(line(one_line(f"· {family}"), of, True))
+        blocks.append(_Block(_urgency(mine), lines))
+    lines = [one for block in sorted(blocks, key=lambda block: block.urgency) for one in block.lines]
     if not partly:
-        add(f"all {kind.what}", rows, False, "bold")
-    heads = [max(map(len, str(column.header).split("\n"))) for column in table.columns[:-1]]
-    widths = [max([head, *(cells[place].cell_len for cells, _, _ in lines)]) for place, head in enumerate(heads)]
+        lines.append(line(f"all {kind.what}", rows, False, "bold"))
+    heads = [max(map(len, str(column.header).split("\n"))) for column in table.columns]
+    widths = [max([head, *(one.cells[place].cell_len for one in lines)]) for place, head in enumerate(heads)]
     room = screen.width - sum(widths) - gap * len(widths)
-    for cells, text, style in lines:
-        table.add_row(*cells, Text(_fitted(text, room), no_wrap=True, overflow="ellipsis"), style=style)
+    wrong = any(one.worst for one in lines)
+    if wrong:
+        table.add_column("worst", overflow="ellipsis")
+    for one in lines:
+        last = [Text(_fitted(one.worst, room), no_wrap=True, overflow="ellipsis")] if wrong else []
+        table.add_row(*one.cells, *last, style=one.style)
     return table
 
 
-def _figures(rows: Sequence[KernelResult], columns: Iterable[Column]) -> list[Text]:
+@dataclass(frozen=True)
+class _Line:
+    """A row of the table: its figures, and the kernel that is furthest from parity."""
+
+    cells: list[Text]
+    worst: str
+    style: str
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The rows of a module and its families; those of the least ``urgency`` stand first."""
+
+    urgency: int
+    lines: list[_Line]
+
+
+def _urgency(rows: Sequence[KernelResult]) -> int:
+    """0 where a kernel fails, 1 where none does, 2 where the port has none."""
     count = tally(rows)
-    style = "green" if count.passing == count.total else "yellow" if count.passing else "red"
+    return 0 if count.failing else 1 if count.present else 2
+
+
+def _figures(rows: Sequence[KernelResult], columns: Iterable[Column]) -> list[Text]:
+    style = tally(rows).style
     return [Text(one_line(column.text(rows)), style if column.coloured else "") for column in columns]
 
 
@@ -175,37 +206,91 @@ def _fitted(text: str, room: int) -> str:
     return f"{shortened(name, kept)}: {rest}"
 
 
-def _verdict(name: str, record: Record, rows: Sequence[KernelResult], specs: Specs) -> Text:
-    total = tally(rows)
-    judged = [row for row in rows if _selected(record, row)]
-    judged += [row for row in (*record.launchers, *record.libraries) if row.status != "not_run"]
+def _asked_for_less(record: Record, rows: Sequence[KernelResult]) -> bool:
+    """Whether the headline is of fewer than all kernels: of those that were selected, or that the port has."""
+    return any(not _selected(record, row) for row in rows) or (
+        any(row.status == "missing" for row in rows) and any(map(is_present, rows))
+    )
+
+
+def _headline(name: str, record: Record, rows: Sequence[KernelResult], specs: Specs) -> Text:
+    """What came of what was asked: of a selection, of the kernels that the port has, or of all."""
+    called = [row for row in (*record.launchers, *record.libraries) if row.status != "not_run"]
+    judged = [*(row for row in rows if _selected(record, row)), *called]
     style = "bold green" if judged and all(row.status == "pass" for row in judged) else "bold"
-    given = given_specs(record.run, specs)
+    return Text(f"{name}: {_result(record, rows, specs)}", style)
+
+
+def _result(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:
+    chosen = [row for row in rows if _selected(record, row)]
+    if len(chosen) < len(rows):
+        what = "recorded" if record.run.traces is not None and not record.run.patterns else "selected"
+        parts = (
+            ("", chosen, len(rows)),
+            ("launcher", record.launchers, len(specs.launchers)),
+            ("library call", record.libraries, len(specs.libraries)),
+        )
+        said = [_of_selected(kind, what, part, total) for kind, part, total in parts if part]
+        return ", ".join(said) if said else _coverage(record, rows, specs)
+    total = tally(rows)
+    missing = sum(row.status == "missing" for row in rows)
+    if not missing or not total.present:
+        return _coverage(record, rows, specs)
+    have = f"{total.passing} of the {total.present} kernels you have are"
+    have = have if total.present > 1 else f"the 1 kernel you have is {'' if total.passing else 'not '}"
+    return f"{have.rstrip()} at parity; {missing} of Candle's {total.total} {'are' if missing > 1 else 'is'} missing"
+
+
+def _of_selected(kind: str, what: str, rows: Sequence[KernelResult], total: int) -> str:
+    """``5 of 5 selected pass (of 748)``, ``1 of 1 selected launcher passes (of 49)``."""
+    passing = sum(row.status == "pass" for row in rows)
+    noun = f" {kind}{'' if len(rows) == 1 else 's'}" if kind else ""
+    return f"{passing} of {len(rows)} {what}{noun} pass{'es' if len(rows) == 1 else ''} (of {total})"
+
+
+def _coverage(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:
+    """``716 of 748 kernels at parity (95.7%), 0 of 49 launchers``."""
+    total = tally(rows)
     besides = figures.launchers(record, specs)
-    text = f"{name}: {total.passing} of {total.total} kernels{given} at parity ({total.percent}%)"
-    return Text(f"{text}, {besides}" if besides else text, style)
+    text = f"{total.passing} of {total.total} kernels{given_specs(record.run, specs)} at parity ({total.percent}%)"
+    return f"{text}, {besides}" if besides else text
 
 
-def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, width: int) -> list[Text]:
+def _about(
+    name: str,
+    record: Record,
+    rows: list[KernelResult],
+    specs: Specs,
+    width: int,
+    verbose: bool,
+    failures: Sequence[str],
+) -> list[Text]:
     """What is said of one record below the table."""
-    lines = [_verdict(name, record, rows, specs)]
-    counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
-    totals = [Text(f"{count} {status}", ROWS[status].style) for status, count in counts.items() if count]
+    places = Places.of(record.run)
+
+    def indented(text: str, style: str = "") -> list[Text]:
+        return wrapped(places.linked(f"  {one_line(text)}", style), width)
+
+    lines = wrapped(_headline(name, record, rows, specs), width)
+    counts = Counter(row.status for row in rows if _selected(record, row))
+    totals = [Text(f"{counts[status]} {status}", ROWS[status].style) for status in STATUSES if counts[status]]
     lines += [Text("  ").append(Text(", ").join(totals))] if totals else []
     for what, part in (("launchers", record.launchers), ("library calls", record.libraries)):
         called = Counter(row.status for row in part)
         if called:
             said = ", ".join(f"{called[status]} {status}" for status in STATUSES if called[status])
             lines += [Text(f"  {what}: {said}")]
-    libraries = dict.fromkeys(row.source for row in record.libraries if row.source)
-    lines += [line for library in libraries for line in _indented(f"library: {one_line(library)}", width)]
+    lines += indented(f"of all: {_coverage(record, rows, specs)}") if _asked_for_less(record, rows) else []
+    for library in dict.fromkeys(row.source for row in record.libraries if row.source):
+        lines += indented(f"library: {library}")
     tree = what_was_judged(record.run)
-    lines += _indented(f"judged: {one_line(tree)}", width) if tree else []
-    lines += _indented(one_line(f"{record.run.device}: {executed(record.run)}"), width)
+    lines += indented(f"judged: {tree}") if tree else []
+    lines += indented(f"{record.run.device}: {executed(record.run)}")
     if record.run.sandbox and not record.run.sandbox.startswith("none"):
-        lines += _indented(f"sandbox: {one_line(record.run.sandbox)}", width)
-    for remark in remarks(record, rows, specs):
-        lines += _indented(one_line(str(remark)), width)
+        lines += indented(f"sandbox: {record.run.sandbox}")
+    notes = [one for one in remarks(record, rows, specs) if verbose or not one.aside]
+    for remark in notes:
+        lines += indented(str(remark), "yellow") if remark.kind == "warning" else []
     lines += [Text(f"  {one_line(target)}: {compiles(rows, target)}") for target in record.run.builds]
     for judged in (rows, launcher_results(record, specs), library_results(record, specs)):
         if all(row.status not in EXPLAINED for row in judged):
@@ -215,38 +300,10 @@ def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, wi
         causes = cause_lines(find_causes(judged, specs))
         if causes:
             head, *rest = causes
-            lines += [Text(), Text(head, "bold")]
+            lines += [Text(), *wrapped(Text(head, "bold"), width)]
             for line in rest:
-                lines += _broken(line, width) if width < _TEXT_WIDTH else [Text(line)]
+                lines += wrapped(places.linked(line), width)
+    calm = [one_line(str(remark)) for remark in notes if remark.kind != "warning"]
+    for line in (*failures, *([""] if calm else []), *calm):
+        lines += wrapped(places.linked(line), width)
     return lines
-
-
-def _indented(text: str, width: int) -> list[Text]:
-    return [Text(line) for line in textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ")]
-
-
-def _broken(line: str, width: int) -> list[Text]:
-    """``line`` in lines of ``width``, the further ones indented deeper."""
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
-    return [
-        Text(part) for part in textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [line]
-    ]
-
-
-def _rendered(parts: Iterable[Text | Table], screen: Screen) -> str:
-    """``parts`` as text: the environment has no say in it (``FORCE_COLOR``, ``COLUMNS``)."""
-    console = Console(
-        file=io.StringIO(),
-        width=screen.width,
-        force_terminal=screen.colour,
-        color_system="standard" if screen.colour else None,
-        legacy_windows=False,
-        _environ={},
-    )
-    with console.capture() as capture:
-        for part in parts:
-            if isinstance(part, Table):
-                console.print(part)
-            else:
-                console.print(part, soft_wrap=True)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines())

@@ -163,9 +163,9 @@ class NoRuntime(RuntimeError):
         self.sign = sign
 
 
-def own_first(words: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
-    """A compiler's options: the runtime's ``own``, then a source's ``words``."""
-    return (*own, *words)
+def own_first(of_source: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
+    """A compiler's options: the runtime's ``own``, then those of a source."""
+    return (*own, *of_source)
 
 
 @dataclass(frozen=True)
@@ -312,7 +312,7 @@ class RuntimeKind:
     compiler: Literal["hiprtc", "hipcc"] = "hiprtc"
     """Who compiles where there is no choice: the runtime's own hiprtc, or AMD's clang as ``build`` finds it."""
 
-    hipcc_words: tuple[str, ...] = ()
+    hipcc_flags: tuple[str, ...] = ()
     """Further options of AMD's clang where it compiles for this runtime."""
 
     takes_dialect: bool = True
@@ -322,14 +322,14 @@ class RuntimeKind:
     """hiprtc finds what relative options name in the folder that its process works in, and makes the same of a source
     wherever its tree lies."""
 
-    target_words: Callable[[str], tuple[str, ...]] = lambda arch: ()
+    target_flags: Callable[[str], tuple[str, ...]] = lambda arch: ()
     """hiprtc's options for a device of this architecture, for which it would otherwise ask the device."""
 
-    only_words: Callable[[Sequence[str]], tuple[str, ...]] = lambda kernels: ()
+    only_flags: Callable[[Sequence[str]], tuple[str, ...]] = lambda kernels: ()
     """Further options by which the runtime's hiprtc makes code for these kernels alone, where a source defines more;
     none where it makes code for all that is defined."""
 
-    compile_words: Callable[[Sequence[str], Sequence[str]], tuple[str, ...]] = own_first
+    compile_flags: Callable[[Sequence[str], Sequence[str]], tuple[str, ...]] = own_first
     """All of hiprtc's options, of those that a source brings and the runtime's own."""
 
     launchers: LauncherBuild | None = None
@@ -341,6 +341,10 @@ class RuntimeKind:
 
     libraries: Callable[[str], Sequence[str]] = lambda what: ()
     """The vendor's libraries that may be there, paths or names, best first: of matrix products (``blas``), ``rand``."""
+
+    hiprtc: str = "conformance.runtimes.loaded_hiprtc:open_hiprtc"
+    """``MODULE:FUNCTION`` that a process which only compiles imports and calls with the runtime's name and a size of
+    waves, for the runtime's hiprtc."""
 
     readable_log: Callable[[str], str] = str
     """hiprtc's log without the names of temporary files."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,15 +13,16 @@ from conformance.option import Shard
 from conformance.port.config import Config
 from conformance.record import FileError, KernelResult, Record, RunInfo, read_record, write_record
 from conformance.record.assemble import shown
-from conformance.record.compare import Changed, Comparison, compare, same_verdicts
+from conformance.record.compare import Changed, Comparison, compare, compared_rows, same_verdicts
 from conformance.record.model import BUILD
 from conformance.report.asked import Asked
 from conformance.report.comparison import render_changes
 from conformance.report.runs import given_specs
 from conformance.settings import NO_GATE, Gate
+from conformance.spec.entry import ENTRIES, ROWS, Entry
 from conformance.spec.load import Specs
 from conformance.status import EXPLAINED, FAILURES
-from conformance.text import one_line
+from conformance.text import counted, one_line
 
 MET, NOT_MET, BAD_INPUT = 0, 1, 2
 """The last is the exit code of a run that judged nothing, too."""
@@ -31,8 +32,8 @@ _JOIN = "candle-parity report SHARD... with the same options"
 
 
 @dataclass(frozen=True)
-class Part:
-    """The ``rows`` that were selected out of ``total`` kernels, or launchers, of the specs."""
+class SelectedPart:
+    """The ``rows`` that were selected out of ``total`` of the specs, of one kind of entry."""
 
     rows: Sequence[KernelResult] = ()
     total: int = 0
@@ -42,7 +43,7 @@ class Part:
         return sum(row.status == "pass" for row in self.rows)
 
 
-NO_LAUNCHERS = Part()
+NONE = SelectedPart()
 
 
 @dataclass(frozen=True)
@@ -52,20 +53,29 @@ class Judged:
     ``shard`` no gate decides: they are for all shards together. ``undecided`` says what makes the exit code 2 in any
     case, ``spoiled`` names a failure that overrides any gate."""
 
-    kernels: Part
-    launchers: Part = NO_LAUNCHERS
-    libraries: Part = NO_LAUNCHERS
+    parts: Mapping[Entry, SelectedPart]
     specs: str = ""
     problems: Sequence[str] = ()
     shard: str | None = None
     undecided: str | None = None
     spoiled: str | None = None
 
+    def part(self, entry: Entry) -> SelectedPart:
+        """What was selected of one kind."""
+        return self.parts.get(entry, NONE)
+
     @property
-    def called(self) -> list[KernelResult]:
-        """The launchers that count: one that no source defines does not, unless only launchers were selected."""
-        alone = not (self.kernels.rows or self.libraries.rows)
-        return [row for row in self.launchers.rows if alone or row.status not in ("missing", "not_run")]
+    def rows(self) -> list[KernelResult]:
+        """All that was selected."""
+        return [row for entry in ENTRIES for row in self.part(entry).rows]
+
+    def counting(self, entry: Entry) -> Sequence[KernelResult]:
+        """Those of one kind that have to be at parity: a launcher that no source defines does not, unless only
+        launchers were selected."""
+        rows = self.part(entry).rows
+        if ROWS[entry].must_be_there or len(rows) == len(self.rows):
+            return rows
+        return [row for row in rows if row.status not in ("missing", "not_run")]
 
 
 @dataclass(frozen=True)
@@ -96,12 +106,11 @@ class Against:
         """Why the gate is not met; ``None`` where it is. A launcher that became worse counts like a kernel."""
         if self.comparison is None:
             return None
-        parts = ((len(self.comparison.worse), "kernel"), (len(self.comparison.launchers.worse), "launcher"))
-        named = [f"{count} {what}{'s' if count > 1 else ''}" for count, what in parts if count]
-        if not named:
+        counts = {entry: len(changed.worse) for entry, changed in self.comparison.parts.items() if changed.worse}
+        if not counts:
             return None
-        many = len(named) > 1 or not named[0].startswith("1 ")
-        return f"{' and '.join(named)} {'are' if many else 'is'} worse than in the baseline"
+        named = " and ".join(counted(count, ROWS[entry].noun) for entry, count in counts.items())
+        return f"{named} {'is' if sum(counts.values()) == 1 else 'are'} worse than in the baseline"
 
 
 @dataclass(frozen=True)
@@ -124,9 +133,9 @@ def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None
     part in ``fail_under``; without a gate, and with ``strict``, one that was judged and failed is a failure too.
     """
     below = "the coverage is below the gate" if against is not None else ""  # else its text says it
-    coverage = _share_gate("coverage", judged.kernels, asked.fail_under, f" kernels{judged.specs}", below)
+    coverage = _share_gate("coverage", judged.part("kernel"), asked.fail_under, f" kernels{judged.specs}", below)
     figures = [*coverage, *_baseline(against)]
-    launchers = _share_gate("launchers", judged.launchers, asked.fail_under_launchers)
+    launchers = _share_gate("launchers", judged.part("launcher"), asked.fail_under_launchers)
     line = "; ".join(one.text for one in figures) or None
     own = launchers[0].text if launchers else None
     lost = _lost(judged, asked, against, gated=bool(figures or launchers))
@@ -161,7 +170,7 @@ def _verdict(conditions: Sequence[_Condition]) -> str:
     return "met" if _code(conditions) == MET else f"NOT met: {why}" if why else "NOT met"
 
 
-def _share_gate(name: str, part: Part, gate: float | None, what: str = "", why: str = "") -> list[_Condition]:
+def _share_gate(name: str, part: SelectedPart, gate: float | None, what: str = "", why: str = "") -> list[_Condition]:
     """The gate over a share in percent, compared unrounded; none where it is not asked for."""
     if gate is None:
         return []
@@ -172,17 +181,18 @@ def _share_gate(name: str, part: Part, gate: float | None, what: str = "", why: 
 def _baseline(against: Against | None) -> list[_Condition]:
     if against is None:
         return []
-    found = against.comparison
     counts = "none yet, so nothing was compared"
-    if found is not None:
-        counts = _compared(found, "kernels")
-        counts += f", {_compared(found.launchers, 'launchers')}" if found.launchers.compared else ""
+    if against.comparison is not None:
+        compared = against.comparison.parts.items()
+        # Of the kernels always, also where there are none in common.
+        counts = ", ".join(_compared(each, entry) for entry, each in compared if entry == "kernel" or each.compared)
     return [_Condition("baseline", against.why is None, against.why or "", f"baseline {against.name}: {counts}")]
 
 
 def _clean(judged: Judged, gated: bool) -> tuple[_Condition, tuple[str, ...]]:
     """Whether everything that was selected passed or fails as declared, and what standard error says where not."""
-    rows = [*judged.kernels.rows, *judged.called, *judged.libraries.rows]
+    parts = {entry: judged.counting(entry) for entry in ENTRIES}
+    rows = [row for part in parts.values() for row in part]
     failed = [row for row in rows if row.status in FAILURES and row.known_reason is None]
     idle = [row for row in rows if row.status == "not_run"]
     missing = [row for row in failed if row.status == "missing"]
@@ -191,45 +201,44 @@ def _clean(judged: Judged, gated: bool) -> tuple[_Condition, tuple[str, ...]]:
     why += [f"defined in no source: {_names(missing)}"] if missing and not gated else []
     why += [f"{row.name}: {row.message}" for row in missing if row.message is not None][:1]
     bad = {row.name for row in (*failed, *idle)}
-    parts = (("kernels", judged.kernels.rows), ("launchers", judged.called), ("libraries", judged.libraries.rows))
-    kinds = " and ".join(word for word, part in parts if any(row.name in bad for row in part))
+    kinds = " and ".join(ROWS[entry].plural for entry, part in parts.items() if any(row.name in bad for row in part))
     what = f"{len(bad)} of the selected {kinds} are not at parity" if bad else "the port's declarations do not hold"
     return _Condition("strict", not (bad or judged.problems), f"--strict, and {what}"), tuple(why)
 
 
-def _compared(found: Changed, what: str) -> str:
+def _compared(found: Changed, entry: Entry) -> str:
+    what = ROWS[entry].plural
     return f"{len(found.worse)} worse and {len(found.better)} better of {found.compared} {what} compared"
 
 
 def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> str | None:
     """Why the run says nothing of the port, in a sentence; ``None`` where it does. A shard may lie in a part of the
     kernels that the port does not have. A lost launcher counts where launchers do: alone, ungated, or with a gate."""
-    rows, launchers, shard = judged.kernels.rows, judged.launchers.rows, judged.shard
-    counted = not rows or not gated or asked.fail_under_launchers is not None
-    every = [*rows, *launchers, *judged.libraries.rows]
-    gone = [row for row in (every if counted else rows) if row.lost]
+    kernels, every, shard = judged.part("kernel").rows, judged.rows, judged.shard
+    all_count = not kernels or not gated or asked.fail_under_launchers is not None
+    gone = [row for row in (every if all_count else kernels) if row.lost]
     if gone:
-        whose = "kernels'" if any(row.lost for row in rows) else "launchers'"
-        return f"{_names(gone)} could not be judged, which is not the {whose} doing: {gone[0].message}; run again"
+        whose = next(ROWS[entry].plural for entry in ENTRIES if any(row.lost for row in judged.part(entry).rows))
+        return f"{_names(gone)} could not be judged, which is not the {whose}' doing: {gone[0].message}; run again"
     if not every:
         return "no kernel was selected, so nothing was judged"
     if shard is None and all(row.status == "missing" for row in every):
-        what = "kernels" if rows else "launchers"
+        what = ROWS["kernel" if kernels else "launcher"].plural
         why = next((row.message for row in every if row.message), "`candle-parity check` names near misses")
         return (
-            f"nothing was judged: the sources define none of the {len(rows or every)} selected {what}, such as "
+            f"nothing was judged: the sources define none of the {len(kernels or every)} selected {what}, such as "
             f"{every[0].name}; {why}"
         )
     if all(row.status in ("missing", "not_run") for row in every) and any(row.status == "not_run" for row in every):
         idle = next(row for row in every if row.status == "not_run")
         return f"nothing was judged: {idle.name}: {idle.message or 'no case was run'}"
     found = None if against is None or shard is not None else against.comparison
-    if against is not None and found and not found.compared and not found.launchers.compared:
+    if against is not None and found and not any(part.compared for part in found.parts.values()):
         return f"{against.name} and this run have a verdict on no kernel in common, so nothing was compared"
     return None
 
 
-def _share(part: Part, gate: float, what: str = "") -> str:
+def _share(part: SelectedPart, gate: float, what: str = "") -> str:
     """The percentage is rounded down, to as many digits as it takes to stand on the right side of the gate."""
     coverage = 100 * part.passed / part.total if part.total else 0.0
     for digits in range(2, 13):
@@ -341,6 +350,15 @@ def conclude(
     return decision.code
 
 
+def parts_of(rows: Sequence[KernelResult], specs: Specs) -> dict[Entry, SelectedPart]:
+    """The selected ``rows`` by kind of entry; what no spec has counts among the kernels."""
+    entries = {row.name: next((entry for entry in ENTRIES if row.name in specs.of(entry)), "kernel") for row in rows}
+    return {
+        entry: SelectedPart([row for row in rows if entries[row.name] == entry], len(specs.of(entry)))
+        for entry in ENTRIES
+    }
+
+
 def _judged(
     gating: Gating,
     against: Against | None,
@@ -351,9 +369,7 @@ def _judged(
     undecided: str | None = None,
 ) -> Judged:
     judged = Judged(
-        Part([row for row in rows if row.name not in {**specs.launchers, **specs.libraries}], len(specs.kernels)),
-        Part([row for row in rows if row.name in specs.launchers], len(specs.launchers)),
-        Part([row for row in rows if row.name in specs.libraries], len(specs.libraries)),
+        parts_of(rows, specs),
         given_specs(record.run, specs),
         problems,
         gating.shard,
@@ -398,11 +414,10 @@ def known_before(against: Against | None) -> dict[str, str]:
     found = None if against is None else against.comparison
     if against is None or found is None:
         return {}
-    worse = {change.kernel for part in (found, found.launchers) for change in part.worse}
-    rows = (*found.old.kernels, *found.old.launchers)
+    worse = {change.kernel for part in found.parts.values() for change in part.worse}
     return {
         row.name: f"{row.status} in the baseline {against.name} too"
-        for row in rows
+        for row in compared_rows(found.old)
         if row.status in EXPLAINED and row.name not in worse
     }
 
@@ -438,8 +453,10 @@ def _refused(against: Against) -> str | None:
         return None
     if not found.same_place:
         return "it was judged in another way or on another device; remove it to begin with this run"
-    if found.unjudged:
-        return f"it has verdicts on {len(found.unjudged)} kernels that were not judged here; run every kernel"
-    if found.launchers.unjudged:
-        return f"it has verdicts on {len(found.launchers.unjudged)} launchers that were not judged here; run them too"
+    for entry, part in found.parts.items():
+        if part.unjudged:
+            whole = "every kernel" if entry == "kernel" else "them too"
+            what = counted(len(part.unjudged), ROWS[entry].noun)
+            verb = "was" if len(part.unjudged) == 1 else "were"
+            return f"it has verdicts on {what} that {verb} not judged here; run {whole}"
     return None if against.why is None else f"{against.why}; delete it to begin with this run"

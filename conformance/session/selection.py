@@ -20,8 +20,10 @@ from conformance.cases.case import MOST_CHARACTERS, Case
 from conformance.errors import UsageError
 from conformance.files import installed, spec_folder
 from conformance.reading import shortened
-from conformance.spec.kernel import Entry, Kernel
+from conformance.spec.entry import ROWS
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, did_you_mean
+from conformance.text import counted
 from reference import has_module
 
 if TYPE_CHECKING:
@@ -73,11 +75,10 @@ def select(
     return kernels, {name: tuple(dict.fromkeys(ids)) for name, ids in cases.items() if name not in whole}
 
 
-def counted(kernels: Sequence[Kernel]) -> list[str]:
-    """``3 kernels``, ``2 launchers``, ``4 library calls``, as far as there are such."""
+def counts_by_entry(kernels: Sequence[Kernel]) -> list[str]:
+    """``3 kernels``, ``1 launcher``, ``4 library calls``, as far as there are such."""
     counts = Counter(kernel.entry for kernel in kernels)
-    words: dict[Entry, str] = {"kernel": "kernels", "launcher": "launchers", "library": "library calls"}
-    return [f"{counts[entry]} {what}" for entry, what in words.items() if counts[entry]]
+    return [counted(counts[entry], row.noun) for entry, row in ROWS.items() if counts[entry]]
 
 
 def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
-Entry = Literal["kernel", "launcher", "library"]
-"""What Candle's Rust side calls: a kernel that it loads by name, a host function that it is linked with, or one of the
-vendor's library."""
+from conformance.spec.entry import ROWS, Entry
 
 Role = Literal["scalar", "in", "out", "inout", "scratch", "stream", "device"]
 """The last three are of host functions: a buffer whose content afterwards is anybody's, the stream to put work on, and
@@ -68,7 +66,7 @@ FIXED = "fixed"
 
 @dataclass(frozen=True)
 class Kernel:
-    """One of Candle's kernels, launchers or calls of libraries (``entry``).
+    """One of Candle's kernels, launchers or library calls (``entry``; ``conformance.spec.entry`` says what differs).
 
     ``variant`` holds what distinguishes it inside its family: ``op``, ``dtype``, ``src_dtype``, ``dst_dtype``,
     ``idx_dtype``, ... (dtypes spelled as in ``conformance.dtypes``). ``launch`` names the launch family, the key of
@@ -100,13 +98,14 @@ class Kernel:
 
     @property
     def is_launcher(self) -> bool:
-        """Whether this is a host function, which chooses the geometry of its launches itself."""
-        return self.entry != "kernel"
+        """Whether this is a host function, a library call among them, which chooses the geometry of its launches
+        itself."""
+        return ROWS[self.entry].is_host_function
 
     @property
     def is_library(self) -> bool:
         """Whether this is a call of the vendor's library, which no source of a port defines."""
-        return self.entry == "library"
+        return not ROWS[self.entry].of_port
 
     def is_wrong_upstream(self, case: str) -> bool:
         """Whether Candle's own kernel gets ``case``, the text between a case id's brackets, wrong."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgpack
 
@@ -16,7 +16,8 @@ from conformance.cache import ObjectFolder
 from conformance.files import PACKAGE, cache_folder, spec_folder
 from conformance.reading import MIB, read_bytes, shortened
 from conformance.spec import SelectionError, SpecError
-from conformance.spec.kernel import Entry, Fix, Kernel, Parameter, Tolerance, Undefined
+from conformance.spec.entry import ENTRIES, ROWS, Entry
+from conformance.spec.kernel import Fix, Kernel, Parameter, Tolerance, Undefined
 
 
 def specs_digest(paths: Iterable[Path]) -> str:
@@ -34,11 +35,11 @@ _FIELDS = tuple(one.name for one in fields(Kernel))
 _LONGEST = 200
 _MOST_KEPT = 16 * MIB
 
-_Found = tuple[Sequence[Kernel], Mapping[Entry, Sequence["Module"]]]
+_Found = tuple[Sequence[Kernel], Mapping[Entry, Sequence["SpecModule"]]]
 
 
 @dataclass(frozen=True)
-class Module:
+class SpecModule:
     """One spec file: the module's name, what it does, its upstream file with its line count, its families in order."""
 
     name: str
@@ -59,19 +60,29 @@ class Specs:
     """
 
     kernels: dict[str, Kernel]
-    modules: dict[str, Module]
+    modules: dict[str, SpecModule]
     upstream_repository: str = UPSTREAM_REPOSITORY
     upstream_commit: str = UPSTREAM_COMMIT
     digest: str = ""
     given: Path | None = None
     launchers: dict[str, Kernel] = field(default_factory=dict)
-    launcher_modules: dict[str, Module] = field(default_factory=dict)
+    launcher_modules: dict[str, SpecModule] = field(default_factory=dict)
     libraries: dict[str, Kernel] = field(default_factory=dict)
-    library_modules: dict[str, Module] = field(default_factory=dict)
+    library_modules: dict[str, SpecModule] = field(default_factory=dict)
 
     def entry(self, name: str) -> Kernel:
         """The kernel, launcher or library call ``name``; raises ``KeyError``."""
         return self.kernels.get(name) or self.launchers.get(name) or self.libraries[name]
+
+    def of(self, entry: Entry) -> dict[str, Kernel]:
+        """Those of one kind, by name."""
+        part: dict[str, Kernel] = getattr(self, ROWS[entry].part)
+        return part
+
+    def modules_of(self, entry: Entry) -> dict[str, SpecModule]:
+        """The modules of one kind of entry, by name."""
+        modules: dict[str, SpecModule] = getattr(self, ROWS[entry].modules)
+        return modules
 
     def select(
         self, patterns: Sequence[str] = (), module: str | Sequence[str] | None = None, launchers: bool = False
@@ -125,20 +136,13 @@ def load_specs(folder: Path | None = None) -> Specs:
     if not paths:
         raise SpecError(folder, None, "no spec found", "give a folder that holds *.yaml files")
     kernels, of = _kept(paths) or _parsed(paths)
-    entries = {entry: {kernel.name: kernel for kernel in kernels if kernel.entry == entry} for entry in get_args(Entry)}
-    modules = {entry: {module.name: module for module in found} for entry, found in of.items()}
+    parts: dict[str, Any] = {row.part: {} for row in ROWS.values()}
+    for kernel in kernels:
+        parts[ROWS[kernel.entry].part][kernel.name] = kernel
+    parts |= {ROWS[entry].modules: {module.name: module for module in found} for entry, found in of.items()}
     digest = specs_digest(paths)
     own = folder.resolve() == SPEC_FOLDER or digest == specs_digest(SPEC_FOLDER.glob("*.yaml"))
-    return Specs(
-        entries["kernel"],
-        modules["kernel"],
-        digest=digest,
-        given=None if own else folder,
-        launchers=entries["launcher"],
-        launcher_modules=modules["launcher"],
-        libraries=entries["library"],
-        library_modules=modules["library"],
-    )
+    return Specs(**parts, digest=digest, given=None if own else folder)
 
 
 def _kept(paths: Sequence[Path]) -> _Found | None:
@@ -161,7 +165,7 @@ def _kept(paths: Sequence[Path]) -> _Found | None:
                 objects.keep(key, content)
         return found
     rows, modules = msgpack.unpackb(content, use_list=False, unicode_errors="surrogatepass")
-    return list(map(_kernel, rows)), {entry: [Module(*row) for row in found] for entry, found in modules.items()}
+    return list(map(_kernel, rows)), {entry: [SpecModule(*row) for row in found] for entry, found in modules.items()}
 
 
 def _kernel(row: tuple[Any, ...]) -> Kernel:
@@ -184,7 +188,7 @@ def _parsed(paths: Sequence[Path]) -> _Found:
     from conformance.spec.nodes import read_document
 
     kernels: list[Kernel] = []
-    modules: dict[Entry, list[Module]] = {entry: [] for entry in get_args(Entry)}
+    modules: dict[Entry, list[SpecModule]] = {entry: [] for entry in ENTRIES}
     places: dict[str, str] = {}
     for path in paths:
         document = read_document(path)
@@ -197,7 +201,7 @@ def _parsed(paths: Sequence[Path]) -> _Found:
         for entry, found in modules.items():
             families = tuple(dict.fromkeys(stanza.family for stanza in spec.families if stanza.entry == entry))
             if families:
-                found.append(Module(spec.module, spec.title, spec.source, spec.source_lines, families))
+                found.append(SpecModule(spec.module, spec.title, spec.source, spec.source_lines, families))
         for kernel, location in expand(document, spec):
             if kernel.name in places:
                 raise document.error(

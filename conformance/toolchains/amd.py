@@ -23,7 +23,7 @@ from conformance.toolchains.device_libraries import completed, find_device_libra
 from conformance.toolchains.headers import headers_of, hip_version, with_releases
 from conformance.toolchains.make_rules import prerequisites
 from conformance.toolchains.search import first_line, on_path, output_of, rocm_folders, zig, zig_headers
-from conformance.toolchains.targets import AmdError, Target, target
+from conformance.toolchains.targets import AmdError, AmdTarget, target
 
 Kind = Literal["rocm", "clang", "zig"]
 KINDS: tuple[Kind, ...] = ("rocm", "clang", "zig")
@@ -66,7 +66,7 @@ class CompileFailure(Exception):
 
 
 @dataclass(frozen=True)
-class Toolchain:
+class AmdToolchain:
     """A compiler (as command words) and the options that make it find headers and device libraries.
 
     ``identity`` changes with anything that can change its code; ``name`` says what it is, for reports.
@@ -81,7 +81,7 @@ class Toolchain:
     minimal_headers: bool = False
 
     def compile(
-        self, source: Path, target: Target, output: Path, options: Sequence[str] = (), folder: Path | None = None
+        self, source: Path, target: AmdTarget, output: Path, options: Sequence[str] = (), folder: Path | None = None
     ) -> list[str]:
         """Write the code object of ``source`` for ``target`` to ``output``; the names of the files that it was made
         from, as the compiler says them.
@@ -167,7 +167,7 @@ def _last_line(text: str) -> str:
     return next((line for line in reversed(text.splitlines()) if line.strip()), "")
 
 
-def find_toolchain(targets: Sequence[Target], kinds: Sequence[Kind] | None = None) -> Toolchain:
+def find_toolchain(targets: Sequence[AmdTarget], kinds: Sequence[Kind] | None = None) -> AmdToolchain:
     """The first usable toolchain of ``kinds`` (default: ``$CANDLE_PARITY_AMD_COMPILER`` or all), for ``targets``.
 
     Raises ``AmdError`` that says what each would need.
@@ -180,7 +180,7 @@ def find_toolchain(targets: Sequence[Target], kinds: Sequence[Kind] | None = Non
     lacks: list[str] = []
     for kind in kinds:
         found = {"rocm": _rocm, "clang": _clang, "zig": _zig}[kind](targets)
-        if isinstance(found, Toolchain):
+        if isinstance(found, AmdToolchain):
             return found
         lacks.append(f"{kind}: {found}")
     raise AmdError(f"no compiler for AMD targets ({'; '.join(lacks)}); install ROCm or, {_PACKAGES}")
@@ -201,7 +201,7 @@ def rocm_roots() -> list[Path]:
     return [root for root in dict.fromkeys(root for _, root in found) if root.is_dir()]
 
 
-def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
+def _rocm(_targets: Sequence[AmdTarget]) -> AmdToolchain | str:
     names = ("llvm/bin/amdclang++", "lib/llvm/bin/amdclang++", "llvm/bin/clang++", "bin/amdclang++", "bin/hipcc")
     bare: list[str] = []
     for root in rocm_roots():
@@ -219,7 +219,7 @@ def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
     return "no ROCm in ROCM_PATH or /opt/rocm, no amdclang++ or hipcc on PATH"
 
 
-def _rocm_toolchain(compiler: Path, options: tuple[str, ...]) -> Toolchain:
+def _rocm_toolchain(compiler: Path, options: tuple[str, ...]) -> AmdToolchain:
     version = _version((str(compiler),))
     libraries = find_device_libraries([Path(option.partition("=")[2]) for option in options[:1]])
     name = f"ROCm's {compiler.name}, {version}"
@@ -227,7 +227,7 @@ def _rocm_toolchain(compiler: Path, options: tuple[str, ...]) -> Toolchain:
         name += f" with {_of_libraries(libraries, version)}"
     name += _of_release(headers_of(options))
     headers = "".join(_of_headers(Path(option.partition("=")[2]) / "include") for option in options[:1])
-    return Toolchain("rocm", (str(compiler),), options, name, f"{compiler} {version} {_of_file(compiler)}{headers}")
+    return AmdToolchain("rocm", (str(compiler),), options, name, f"{compiler} {version} {_of_file(compiler)}{headers}")
 
 
 def _of_file(compiler: Path) -> str:
@@ -242,7 +242,7 @@ def _of_headers(include: Path | None) -> str:
     return f" {_of_file(file)}" if file is not None and file.is_file() else ""
 
 
-def _clang(targets: Sequence[Target]) -> Toolchain | str:
+def _clang(targets: Sequence[AmdTarget]) -> AmdToolchain | str:
     clang = next(_clangs(), None)
     if clang is None:
         return "no clang++ with the AMDGPU target on PATH"
@@ -264,7 +264,7 @@ def _clang(targets: Sequence[Target]) -> Toolchain | str:
     options = [*headers, "-mcode-object-version=5", *_constants(version, tree)]
     name = f"{version} with {_of_libraries(libraries, version)}{_of_release(headers_of(options))}"
     identity = f"{version} {_of_file(Path(clang))} {tree.name}{_of_headers(include)}"
-    return Toolchain("clang", (clang,), tuple(options), name, identity, include is None)
+    return AmdToolchain("clang", (clang,), tuple(options), name, identity, include is None)
 
 
 def _headers_of(include: Path) -> tuple[str, ...]:
@@ -277,7 +277,7 @@ _USR_INCLUDE = Path("/usr/include")
 _OWN = ("-nogpuinc", "-isystem", str(OWN_HEADERS))
 
 
-def _zig(targets: Sequence[Target]) -> Toolchain | str:
+def _zig(targets: Sequence[AmdTarget]) -> AmdToolchain | str:
     command = zig("clang")
     if not command:
         return "the PyPI package ziglang is not installed (pip install 'candle-parity[zig]')"
@@ -292,7 +292,7 @@ def _zig(targets: Sequence[Target]) -> Toolchain | str:
         *_constants(version, tree),
     )
     name = f"zig's {version} with {_of_libraries(libraries, version)}"
-    return Toolchain("zig", command, options, name, f"zig {version} {tree.name}", True)
+    return AmdToolchain("zig", command, options, name, f"zig {version} {tree.name}", True)
 
 
 def _constants(version: str, tree: Path) -> list[str]:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from conformance.files import cache_folder
-from conformance.toolchains.targets import AmdError, Target
+from conformance.toolchains.targets import AmdError, AmdTarget
 
 _LIBRARIES = ("ocml.bc", "ockl.bc")
 
@@ -87,7 +87,7 @@ def llvm_version(libraries: Path) -> str:
     return ""
 
 
-def completed(libraries: Path, clang: Sequence[str], targets: Sequence[Target], include: Path | None) -> Path:
+def completed(libraries: Path, clang: Sequence[str], targets: Sequence[AmdTarget], include: Path | None) -> Path:
     """A folder laid out as ROCm's, in the cache: links to ``libraries``, the missing oclc files for ``targets``, and
     ``include`` when given.
 

@@ -22,7 +22,7 @@ class NoCompiler(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Toolchain:
+class HostToolchain:
     """A compiler as command words, ``kind`` (``clang``, ``zig`` or ``gcc``), and its version line for cache keys.
 
     ``linker`` is empty where the linker is to be looked for on the PATH.
@@ -34,7 +34,7 @@ class Toolchain:
     identity: str
 
 
-def find_toolchain(*, links_standard_library: bool) -> Toolchain:
+def find_toolchain(*, links_standard_library: bool) -> HostToolchain:
     """The compiler to use; raises ``NoCompiler``.
 
     Kernels are compiled with clang, zig's clang or g++, in that order: HIP is clang's dialect. Our own libraries link
@@ -43,7 +43,7 @@ def find_toolchain(*, links_standard_library: bool) -> Toolchain:
     named = os.environ.get(ENVIRONMENT)
     if named:
         return _named(tuple(shlex.split(named)))
-    order: tuple[Callable[[], Iterator[Toolchain]], ...] = (
+    order: tuple[Callable[[], Iterator[HostToolchain]], ...] = (
         (_clangs, _gccs, _zig) if links_standard_library else (_clangs, _zig, _gccs)
     )
     for candidates in order:
@@ -65,7 +65,7 @@ def wants_zig() -> bool:
     return next(_clangs(), None) is None or not (shutil.which("ld.lld") or shutil.which("ld"))
 
 
-def _named(words: tuple[str, ...]) -> Toolchain:
+def _named(words: tuple[str, ...]) -> HostToolchain:
     identity = _version(words)
     if identity is None:
         raise NoCompiler(
@@ -73,26 +73,26 @@ def _named(words: tuple[str, ...]) -> Toolchain:
         )
     kind = "zig" if "zig" in shlex.join(words) else "clang" if "clang" in identity else "gcc"
     linker = zig("ld.lld") if kind == "zig" else ()
-    return Toolchain(kind, words, linker, " ".join((identity, *words[1:])))
+    return HostToolchain(kind, words, linker, " ".join((identity, *words[1:])))
 
 
-def _installed(name: str, kind: str, oldest: int) -> Iterator[Toolchain]:
+def _installed(name: str, kind: str, oldest: int) -> Iterator[HostToolchain]:
     for path in on_path(name, oldest):
         identity = _version((path,))
         if identity and _major(identity) >= oldest:
             linker = () if shutil.which("ld.lld") or shutil.which("ld") else zig("ld.lld")
-            yield Toolchain(kind, (path,), linker, identity)
+            yield HostToolchain(kind, (path,), linker, identity)
 
 
 _clangs = partial(_installed, "clang++", "clang", OLDEST_CLANG)
 _gccs = partial(_installed, "g++", "gcc", OLDEST_GCC)
 
 
-def _zig() -> Iterator[Toolchain]:
+def _zig() -> Iterator[HostToolchain]:
     words = zig("c++")
     identity = _version(words) if words else None
     if identity:
-        yield Toolchain("zig", words, zig("ld.lld"), f"zig {identity}")
+        yield HostToolchain("zig", words, zig("ld.lld"), f"zig {identity}")
 
 
 def _major(identity: str) -> int:

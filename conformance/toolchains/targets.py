@@ -31,7 +31,7 @@ class OtherDevice(AmdError):
 
 
 @dataclass(frozen=True)
-class Target:
+class AmdTarget:
     """A target such as ``gfx90a`` or ``gfx90a:xnack-``.
 
     ``isa_version`` is the value of the device libraries' constant, 1000 * major + 100 * minor + stepping. ``lds_bytes``
@@ -73,16 +73,16 @@ def lds_bytes(processor: str) -> int:
     return _LDS_BYTES.get(processor, _LDS_BYTES_ELSEWHERE)
 
 
-def target(name: str) -> Target:
+def target(name: str) -> AmdTarget:
     """The target called ``name``; raises ``AmdError``."""
     match = _NAME.fullmatch(name)
     if match is None:
         raise AmdError(f"{name!r} is not an AMD target; expected names such as {', '.join(DEFAULT_TARGETS)}")
     version = 1000 * int(match["major"]) + 100 * int(match["minor"]) + int(match["step"], 16)
-    return Target(name, version)
+    return AmdTarget(name, version)
 
 
-def given_target(name: str) -> Target:
+def given_target(name: str) -> AmdTarget:
     """The target that a user calls ``name``; raises ``AmdError`` also for one that LLVM does not list."""
     found = target(name)
     if not _KNOWN.fullmatch(found.processor):
@@ -90,7 +90,7 @@ def given_target(name: str) -> Target:
     return found
 
 
-def targets_of(text: str) -> list[Target]:
+def targets_of(text: str) -> list[AmdTarget]:
     """The targets of a comma-separated list, each once, in its order; raises ``AmdError``."""
     names = [word.strip() for word in text.split(",") if word.strip()]
     if not names:

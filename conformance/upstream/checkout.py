@@ -28,7 +28,7 @@ class CheckoutError(UserError, ValueError):
 
 
 @dataclass(frozen=True)
-class Declaration:
+class ForeignFunction:
     """A foreign function: its name, the line that declares it, and its parameters as pairs of name and type."""
 
     name: str
@@ -57,7 +57,7 @@ class Checkout:
     alternatives: tuple[Definition, ...]
     other_sources: tuple[str, ...]
     commit: str | None
-    launchers: Mapping[str, Declaration] = field(default_factory=dict)
+    launchers: Mapping[str, ForeignFunction] = field(default_factory=dict)
 
 
 def read_checkout(path: Path, jobs: int = 2) -> Checkout:
@@ -99,12 +99,12 @@ def kernel_folder(path: Path) -> Path:
     return folder
 
 
-def declared_launchers(folder: Path) -> dict[str, Declaration]:
+def declared_launchers(folder: Path) -> dict[str, ForeignFunction]:
     """The foreign functions of ffi.rs in ``folder``, by name; none without the file. Raises ``RustError``."""
     file = folder / LAUNCHERS
     if not file.is_file():
         return {}
-    found: dict[str, Declaration] = {}
+    found: dict[str, ForeignFunction] = {}
     for node in walk(parse_file(file)):
         if node.type != "function_signature_item":
             continue
@@ -112,7 +112,9 @@ def declared_launchers(folder: Path) -> dict[str, Declaration]:
         listed = node.child_by_field_name("parameters")
         params = [] if listed is None else [one for one in listed.named_children if one.type == "parameter"]
         pairs = ((text_of(one.child_by_field_name(part)) for part in ("pattern", "type")) for one in params)
-        found[name] = Declaration(name, line_of(node), tuple((word, " ".join(kind.split())) for word, kind in pairs))
+        found[name] = ForeignFunction(
+            name, line_of(node), tuple((word, " ".join(kind.split())) for word, kind in pairs)
+        )
     return found
 
 

@@ -10,7 +10,7 @@ from conformance.port.definitions.parameters import c_type
 from conformance.port.definitions.scan import Definition, Param
 from conformance.spec.kernel import Kernel, Parameter
 from conformance.spec.load import Specs
-from conformance.upstream.checkout import Checkout, Declaration
+from conformance.upstream.checkout import Checkout, ForeignFunction
 
 _POINTERS = ("*const ", "*mut ")
 _VOID = "c_void"
@@ -26,7 +26,7 @@ _WIDE = 8
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangedKernel:
     """A kernel whose parameters are not the specs': where Candle defines it, and the first difference in words."""
 
     kernel: Kernel
@@ -61,9 +61,9 @@ class Length:
 class LauncherDrift:
     """Launchers that only one of checkout and specs has, and those whose parameters differ, each with how."""
 
-    new: tuple[Declaration, ...] = ()
+    new: tuple[ForeignFunction, ...] = ()
     gone: tuple[Kernel, ...] = ()
-    changed: tuple[tuple[Declaration, str], ...] = ()
+    changed: tuple[tuple[ForeignFunction, str], ...] = ()
 
     def __bool__(self) -> bool:
         """Whether there is any difference."""
@@ -76,7 +76,7 @@ class Drift:
 
     new: tuple[Definition, ...]
     gone: tuple[Kernel, ...]
-    changed: tuple[Change, ...]
+    changed: tuple[ChangedKernel, ...]
     moved: tuple[Move, ...]
     lengths: tuple[Length, ...]
     launchers: LauncherDrift = field(default_factory=LauncherDrift)
@@ -103,7 +103,7 @@ def compare(checkout: Checkout, specs: Specs) -> Drift:
         new=tuple(found for name, found in checkout.kernels.items() if name not in specs.kernels),
         gone=tuple(kernel for name, kernel in specs.kernels.items() if name not in checkout.kernels),
         changed=tuple(
-            Change(kernel, definition, difference)
+            ChangedKernel(kernel, definition, difference)
             for kernel, definition in (*common, *seconds)
             if (difference := parameter_difference(kernel, definition)) is not None
         ),
@@ -142,7 +142,7 @@ def describe_parameter(parameter: Parameter) -> str:
     return f"{parameter.name}: {parameter.role} {dtype}{'*' if parameter.pointer else ''}"
 
 
-def compare_launchers(declared: Mapping[str, Declaration], launchers: Mapping[str, Kernel]) -> LauncherDrift:
+def compare_launchers(declared: Mapping[str, ForeignFunction], launchers: Mapping[str, Kernel]) -> LauncherDrift:
     """What ``declared`` has against ``launchers``, those of the specs; nothing where the specs have none."""
     if not launchers:
         return LauncherDrift()
@@ -154,7 +154,7 @@ def compare_launchers(declared: Mapping[str, Declaration], launchers: Mapping[st
     )
 
 
-def _difference(launcher: Kernel, declared: Declaration) -> str | None:
+def _difference(launcher: Kernel, declared: ForeignFunction) -> str | None:
     """The first difference in words, or ``None``."""
     for position, (want, (name, kind)) in enumerate(zip(launcher.params, declared.params, strict=False), 1):
         if not _is_like(kind, want):

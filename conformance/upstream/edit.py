@@ -17,7 +17,7 @@ from conformance.upstream.compare import Drift, Move
 
 
 @dataclass(frozen=True)
-class Place:
+class ScalarPlace:
     """Where a scalar is in the text of a file, by character; ``aligned`` in a list, whose columns line up."""
 
     start: int
@@ -67,7 +67,7 @@ def leaves_its_file(specs: Specs, move: Move) -> bool:
 def replaced(path: Path, text: str, values: Mapping[Location, int]) -> str:
     """``text`` with the scalars at the given locations replaced; ``path`` is for the message of a ``SpecError``."""
     known = places(text)
-    edits: dict[Place, int] = {}
+    edits: dict[ScalarPlace, int] = {}
     for location, value in values.items():
         spot = known[location]
         if edits.setdefault(spot, value) != value:
@@ -81,7 +81,7 @@ def replaced(path: Path, text: str, values: Mapping[Location, int]) -> str:
     return edited(text, [fitted(text, spot, str(value)) for spot, value in edits.items()])
 
 
-def fitted(text: str, spot: Place, new: str) -> Edit:
+def fitted(text: str, spot: ScalarPlace, new: str) -> Edit:
     """The edit that puts ``new`` at ``spot``, with the columns of a list kept where the blanks allow it."""
     start, width = spot.start, spot.end - spot.start
     if spot.aligned and len(new) < width:
@@ -98,9 +98,9 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
     return text
 
 
-def places(text: str) -> dict[Location, Place]:
+def places(text: str) -> dict[Location, ScalarPlace]:
     """The place of every scalar value of a YAML text by its path, mapping keys as text."""
-    found: dict[Location, Place] = {}
+    found: dict[Location, ScalarPlace] = {}
     # The Python parser: its marks count characters, libyaml's do not.
     root = yaml.compose(text, Loader=yaml.SafeLoader)
 
@@ -112,7 +112,7 @@ def places(text: str) -> dict[Location, Place]:
             for index, value in enumerate(node.value):
                 visit(value, (*location, index), bool(node.flow_style))
         else:
-            found[location] = Place(node.start_mark.index, node.end_mark.index, aligned)
+            found[location] = ScalarPlace(node.start_mark.index, node.end_mark.index, aligned)
 
     if root is not None:
         visit(root, (), False)

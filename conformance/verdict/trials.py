@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import reference
 from conformance.cases import cases_for, has_cases, launch_for
-from conformance.cases.candle_changes import Change, launched_before
+from conformance.cases.candle_changes import CandleChange, launched_before
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
 from conformance.cases.never_launched import never_launched
@@ -64,7 +64,7 @@ class Parts(NamedTuple):
     others: tuple[Case, ...]
 
 
-def generated_parts(kernel: Kernel, changes: Sequence[Change] = ()) -> Parts:
+def generated_parts(kernel: Kernel, changes: Sequence[CandleChange] = ()) -> Parts:
     """All generated cases of ``kernel`` as Candle launched them before ``changes``, none where its family has no
     generator yet."""
     judged, others = parts_of(kernel, cases_for(kernel) if has_cases(kernel) else ())

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.engine.timing.bench_run import Loss
-from conformance.engine.timing.measure import Measurement, Timing
+from conformance.engine.timing.measure import Loss, Measurement, Timing
 from conformance.record.bench import BenchRecord, BenchRun, WorkloadResult, workload_result
 from conformance.spec.load import load_specs
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from made import FOUR, RUN, record, workload
 
-from conformance.engine.timing.bench_run import Loss
+from conformance.engine.timing.measure import Loss
 from conformance.reading import read_json
 from conformance.record.bench import bench_text, read_bench
 from conformance.report.bench import FEW, bench_markdown, render_bench

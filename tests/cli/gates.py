@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.record import KernelResult
 from conformance.session import gate
-from conformance.session.gate import NO_LAUNCHERS, Against, Decision, Judged, Part
+from conformance.session.gate import NONE, Against, Decision, Judged, SelectedPart
 from conformance.settings import Gate
 
 
@@ -17,10 +17,10 @@ def decide(
     fail_under: float | None = None,
     strict: bool = False,
     against: Against | None = None,
-    launchers: Part = NO_LAUNCHERS,
+    launchers: SelectedPart = NONE,
     fail_under_launchers: float | None = None,
     **judged: Any,
 ) -> Decision:
     """The decision over the selected ``rows`` of ``total`` kernels; ``judged`` is further of ``Judged``."""
     asked = Gate(fail_under=fail_under, fail_under_launchers=fail_under_launchers, strict=strict)
-    return gate.decide(Judged(Part(rows, total), launchers, **judged), asked, against)
+    return gate.decide(Judged({"kernel": SelectedPart(rows, total), "launcher": launchers}, **judged), asked, against)

@@ -99,7 +99,7 @@ def test_a_part_of_the_kernels_is_compared_and_is_no_new_baseline(judge, tmp_pat
     assert "1 not selected in the new record: fill_u8" in said.out
     said = judge("fill_u32", "--baseline", base, "--update-baseline")
     assert said.code == 2
-    assert "base.json stays as it is: it has verdicts on 1 kernels that were not judged here" in last(said.out)
+    assert "base.json stays as it is: it has verdicts on 1 kernel that was not judged here" in last(said.out)
     assert base.read_bytes() == before
 
 

@@ -28,7 +28,7 @@ from conformance.report.markdown import render_markdown
 from conformance.report.run_notes import remarks
 from conformance.report.terminal import render_terminal
 from conformance.spec.load import Specs, load_specs
-from conformance.toolchains.amd import Toolchain, find_toolchain, rocm_roots
+from conformance.toolchains.amd import AmdToolchain, find_toolchain, rocm_roots
 from conformance.toolchains.targets import AmdError, targets_of
 from conformance.writing import FileError
 from tests.commands import answer
@@ -187,7 +187,7 @@ def test_a_header_that_the_installation_lacks_is_not_the_ports_fault(
 def test_an_installation_is_named_by_its_version_and_folder(tmp_path: Path) -> None:
     (tmp_path / "include/hip").mkdir(parents=True)
     (tmp_path / "include/hip/hip_version.h").write_text("#define HIP_VERSION_MAJOR 5\n#define HIP_VERSION_MINOR 2\n")
-    toolchain = Toolchain("clang", ("clang++",), (f"--rocm-path={tmp_path}",), "clang 19", "1")
+    toolchain = AmdToolchain("clang", ("clang++",), (f"--rocm-path={tmp_path}",), "clang 19", "1")
     log = "a.hip:1:10: fatal error: 'hip/hip_bf16.h' file not found\n"
     assert f"<hip/hip_bf16.h>, which HIP 5.2 in {tmp_path / 'include'} does not have" in (lacked(toolchain, log) or "")
     assert lacked(toolchain, log.replace("hip/hip_bf16.h", "hip/own.h")) is None

@@ -9,6 +9,8 @@ import subprocess
 import pytest
 
 from conformance.cli.commands import command_names
+from conformance.option import GATE, GROUPS
+from conformance.settings import Gate
 from tests.commands import answer, refused
 
 
@@ -41,3 +43,24 @@ def test_completion_is_read_by_the_shell(shell: str, capsys: pytest.CaptureFixtu
     assert "candle-parity" in lines.out
     if shutil.which(shell):
         subprocess.run([shell, "-c", lines.out], check=True, capture_output=True)
+
+
+@pytest.fixture
+def help_of_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("COLUMNS", "80")
+    return answer(capsys, "run", "--help").out
+
+
+def test_options_of_run_stand_in_groups(help_of_run: str) -> None:
+    heads = re.findall(r"^(\w[^\n]*):$", help_of_run, re.MULTILINE)
+    assert heads == ["positional arguments", "options", *GROUPS, "Examples"]
+    (gate,) = re.findall(rf"^{GATE}:\n(.*?)\n\n", help_of_run, re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^  (--[a-z-]+)", gate, re.MULTILINE) == [row.long for row in Gate.rows()]
+
+
+def test_help_has_a_usage_of_one_line_examples_exit_codes_and_where_to_read_more(help_of_run: str) -> None:
+    assert help_of_run.startswith("usage: candle-parity run [OPTION...] [PATTERN...]\n\n")
+    assert "\n  candle-parity run --kernels path/to/port\n      every kernel of a port\n" in help_of_run
+    assert "\nExit codes: 0 met; 1 not met" in help_of_run
+    assert help_of_run.rstrip().endswith("docs/README.md")
+    assert max(map(len, help_of_run.partition("Documentation:")[0].splitlines())) <= 80

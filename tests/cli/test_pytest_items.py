@@ -44,7 +44,7 @@ def test_an_item_per_kernel_and_the_table(tmp_path):
 
 @pytest.mark.slow("whole runs by the command")
 def test_cases_without_a_part_in_the_verdict_are_asked_for(tmp_path):
-    words = ("specs/fill.yaml", "-k", "const_set_u8", "--parity-json", tmp_path / "r.json")
+    words = ("specs/fill.yaml", "-v", "-k", "const_set_u8", "--parity-json", tmp_path / "r.json")
     found = []
     for more in ((), ("--parity-all-cases",)):
         code, out = pytest_says(*words, *more)

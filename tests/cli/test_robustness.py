@@ -62,7 +62,8 @@ def test_a_case_that_is_asked_for_counts(cli, port):
 def test_they_are_not_run_unasked_and_everything_else_is_the_same(cli, port):
     folder = port(GUARDED.replace("WITHOUT_INPUT", "if (!inp) __builtin_trap();"))
     words = ("run", "uneg_f32", "--runtime", "cpu", "--kernels", folder, "--wave", "64")
-    without = cli(*words, "--md", folder / "r.md")
+    assert "no part in any verdict" not in cli(*words).out
+    without = cli(*words, "-v", "--md", folder / "r.md")
     assert (without.code, without.kernel("uneg_f32")["robustness"]) == (0, None)
     count = without.kernel("uneg_f32")["unasked"]
     assert f"{count} cases were not run, as they have no part in any verdict" in " ".join(without.out.split())

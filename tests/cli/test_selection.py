@@ -82,8 +82,8 @@ def test_what_is_not_known_is_one_sentence_with_what_may_be_meant(cli, words, se
 def test_the_table_has_what_was_selected(cli):
     said = cli("run", "--module", "fill", "fill_u*")
     table = said.out.split("\n\n")[0].splitlines()
-    assert [line.split()[0] for line in table] == ["candle-parity", "module", "fill", "·", "selected:"]
-    assert table[-1] == "selected: 2 of all 748 kernels"
+    assert [line.split()[0] for line in table] == ["candle-parity", "module", "fill", "·"]
+    assert "cpu wave64: 2 of 2 selected pass (of 748)\n" in said.out
     assert "2 of 748 kernels at parity (0.2%)" in said.out
     assert not re.search("\x1b", said.out)
 
@@ -92,7 +92,7 @@ def test_the_table_has_what_was_selected(cli):
 def test_quiet_is_the_verdict_and_errors(cli):
     said = cli("run", "fill_u8", "-q", "--fail-under", "50")
     verdict, gate = said.out.splitlines()
-    assert verdict.startswith("cpu wave64: 1 of 748 kernels at parity (0.1%); ")
+    assert verdict.startswith("cpu wave64: 1 of 1 selected passes (of 748); 1 of 748 kernels at parity (0.1%); ")
     assert verdict.endswith("not executed on an AMD GPU")
     assert gate.endswith("NOT met")
     assert said.err == ""

@@ -195,7 +195,7 @@ def test_a_source_with_a_mistake_and_a_cuda_source() -> None:
 
 
 def _sources() -> None:
-    from conformance.runtimes.hip.errors import CompileError
+    from conformance.toolchains.compile_error import CompileError
 
     cuda = '#include <stdint.h>\nextern "C" __global__ void add_one(uint64_t n, int32_t *p) { p[0] += int(n); }\n'
     data = np.zeros(1, np.int32)

@@ -12,16 +12,16 @@ from conformance.engine import compiler
 from conformance.engine.compiler import Compiler
 from conformance.engine.messages import Ready, Setup, from_map, to_map
 from conformance.engine.modes import JudgeGenerated, Tree
-from conformance.engine.run import Result
+from conformance.engine.result import Result
 from conformance.outcome import Outcome
 from conformance.port.compiling.cache import Made
-from conformance.port.compiling.in_child import Stopped, Unsupported
+from conformance.port.compiling.in_child import CompilerStopped, CompilerUnsupported
 from conformance.port.options import NO_OPTIONS
 from conformance.port.sources import KernelSource
 from conformance.processes import Supervisor
 from conformance.record.assemble import assemble
-from conformance.runtimes.hip.errors import CompileError
 from conformance.spec.load import load_specs
+from conformance.toolchains.compile_error import CompileError
 
 NAME = "ROCm's amdclang++, AMD clang version 19.0.0"
 READY = Ready("AMD Instinct MI300X", "gfx942", 64, "ROCm", "10.0", "an identity")
@@ -58,7 +58,8 @@ def test_an_outcome_says_which_compiler_its_file_went_through(tmp_path: Path, as
 
 
 @pytest.mark.parametrize(
-    "refusal", [CompileError("a.hip", "error: no"), Unsupported("no hip_bf16.h"), Stopped("error: no time")]
+    "refusal",
+    [CompileError("a.hip", "error: no"), CompilerUnsupported("no hip_bf16.h"), CompilerStopped("error: no time")],
 )
 def test_a_source_that_is_refused_is_compiled_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Exception

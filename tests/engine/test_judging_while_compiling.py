@@ -11,7 +11,8 @@ import pytest
 from conformance.engine import run as running
 from conformance.engine.messages import Answer, Compile, Compiled, Ready, Request, RunCases, Setup
 from conformance.engine.modes import JudgeGenerated, Tree
-from conformance.engine.run import Result, run, to_compile
+from conformance.engine.result import Result
+from conformance.engine.run import run, to_compile
 from conformance.outcome import Outcome
 from conformance.port import launchers as linked
 from conformance.runtimes.kind import Choice

@@ -11,7 +11,8 @@ from conformance.engine import run as running
 from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Mode, Tree
 from conformance.engine.pool import Pool
-from conformance.engine.run import Result, run
+from conformance.engine.result import Result
+from conformance.engine.run import run
 from conformance.runtimes.kind import Choice
 from conformance.spec.load import load_specs
 

@@ -21,8 +21,9 @@ from conformance.port.options import NO_OPTIONS
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError
 from conformance.runtimes import runtime_kind
-from conformance.runtimes.hip.errors import CompileError, HipError
+from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
+from conformance.toolchains.compile_error import CompileError
 
 SPECS = load_specs()
 NEG, EXP, SIN = (SPECS.entry(name) for name in ("uneg_f32", "uexp_f32", "usin_f32"))

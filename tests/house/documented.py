@@ -13,7 +13,7 @@ from conformance.files import ROOT
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *(ROOT / "specs").glob("*.md"),
 ]
 PROGRAMS = ("candle-parity", "pytest", "make")

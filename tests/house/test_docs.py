@@ -69,11 +69,13 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 def test_every_page_is_listed() -> None:
     listed = (DOCS / "README.md").read_text(encoding="utf-8")
     assert [
-        page.name for page in DOCS.glob("*.md") if f"]({page.name})" not in listed and page.name != "README.md"
+        page.name
+        for page in DOCS.rglob("*.md")
+        if f"]({page.relative_to(DOCS)})" not in listed and page.name != "README.md"
     ] == []
 
 
-@pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.name)
 def test_a_page_begins_with_who_needs_it(page: Path) -> None:
     head, blank, *rest = page.read_text(encoding="utf-8").splitlines()
     assert head.startswith("# ")

@@ -16,6 +16,7 @@ from documented import Written, in_blocks, in_output, inline
 from conformance.cli.main import build_parser, parse
 from conformance.errors import UsageError
 from conformance.files import ROOT
+from conformance.port.config import OPTIONS_FILE
 from conformance.record.bench import bench_text
 from conformance.spec.load import load_specs
 from tests.bench.made import record as bench_record
@@ -35,6 +36,10 @@ ELSEWHERE = {
     "--runtime isa": "needs a compiler for AMD targets; tests/isa_runtime",
     "--runtime rocm": "needs an AMD GPU; tests/rocm_runtime",
     "--compiler hipcc": "needs a ROCm; tests/rocm_runtime",
+    "--runtime cuda": "needs an NVIDIA GPU; tests/cuda_runtime",
+    "--candle path/to/candle": "needs a checkout of Candle; tests/upstream",
+    "--subject reference": "needs Candle's recorded answers; tests/replay",
+    "--kernels shipped": "judges the kernels of a module; make matrix",
     "--module mmvq": "compiles no launcher of the small port; tests/launchers",
     "--write": "edits the specs; tests/growing",
     "--watch": "goes on until Ctrl-C; tests/cli/test_watch.py",
@@ -104,6 +109,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("path/to/port", "candle-kernels/src"):
         (folder / name).mkdir(parents=True)
         (folder / name / "fill.hip").write_text(PORT + NOTHING)
+    (folder / OPTIONS_FILE).write_text('kernels = "path/to/port"\n')
     return folder
 
 

@@ -56,7 +56,9 @@ def test_every_kind_of_data_is_in_it(names: list[str]) -> None:
 def test_nothing_else_is_in_it(names: list[str]) -> None:
     tops = {name.split("/")[0] for name in names}
     (about,) = (name for name in tops if name.endswith(".dist-info"))
-    assert tops == {"conformance", "candle_wiring", "reference", about}
+    data = about.replace(".dist-info", ".data")
+    assert tops == {"conformance", "candle_wiring", "reference", about, data}
+    assert [name for name in names if name.startswith(data)] == [f"{data}/data/share/man/man1/candle-parity.1"]
     assert {f"{about}/licenses/LICENSE-{name}" for name in ("MIT", "APACHE")} <= set(names)
     assert [name for name in names if {"tests", "__pycache__"} & set(Path(name).parts)] == []
     assert [name for name in names if Path(name).name.startswith(("test_", "conftest"))] == []

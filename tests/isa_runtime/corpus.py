@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.toolchains.amd import Toolchain
-from conformance.toolchains.targets import Target
+from conformance.toolchains.amd import AmdToolchain
+from conformance.toolchains.targets import AmdTarget
 
 FOLDER = Path(__file__).with_name("corpus")
 FILES = tuple(sorted(file.stem for file in FOLDER.glob("*.hip")))
@@ -54,7 +54,7 @@ def unit(names: Sequence[str] = FILES) -> str:
     return text
 
 
-def compiled(toolchain: Toolchain, target: Target, level: str, names: Sequence[str] = FILES) -> bytes:
+def compiled(toolchain: AmdToolchain, target: AmdTarget, level: str, names: Sequence[str] = FILES) -> bytes:
     """The code object of the files."""
     with tempfile.TemporaryDirectory() as folder:
         source, output = Path(folder, "corpus.hip"), Path(folder, "corpus.hsaco")

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.port.amd_cache import compile_cached
 from conformance.port.code_objects import parse
-from conformance.toolchains.amd import Toolchain
+from conformance.toolchains.amd import AmdToolchain
 from conformance.toolchains.targets import targets_of
 from tests.isa_runtime.test_isa_command import FILL, default_target, judged, port, toolchain
 
@@ -48,7 +48,7 @@ FLAGS = {"gfx942": "0x27000", "gfx1030": "0x31014000", "gfx1100": "0x31004000", 
 
 @pytest.mark.nightly("compiles for AMD targets and interprets the code, per target and mistake")
 @pytest.mark.parametrize("target", TARGETS)
-def test_an_array_has_what_was_stored(toolchain: Toolchain, port: Path, tmp_path: Path, target: str) -> None:
+def test_an_array_has_what_was_stored(toolchain: AmdToolchain, port: Path, tmp_path: Path, target: str) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", ARRAY.replace("INDEX", "i & 31")))
     _, kernel = judged(tmp_path, "--arch", target, "--kernels", str(port))
     assert (kernel["status"], kernel["failed"], kernel["cases"] > 5) == ("pass", 0, True), kernel["message"]
@@ -56,7 +56,7 @@ def test_an_array_has_what_was_stored(toolchain: Toolchain, port: Path, tmp_path
 
 @pytest.mark.nightly("compiles for AMD targets and interprets the code, per target and mistake")
 @pytest.mark.parametrize("target", TARGETS)
-def test_another_element_is_another_value(toolchain: Toolchain, port: Path, tmp_path: Path, target: str) -> None:
+def test_another_element_is_another_value(toolchain: AmdToolchain, port: Path, tmp_path: Path, target: str) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", ARRAY.replace("INDEX", "(i + (i == 7)) & 31")))
     _, kernel = judged(tmp_path, "--arch", target, "--kernels", str(port))
     assert kernel["status"] == "fail"
@@ -66,7 +66,7 @@ def test_another_element_is_another_value(toolchain: Toolchain, port: Path, tmp_
 @pytest.mark.nightly("compiles for AMD targets and interprets the code, per target and mistake")
 @pytest.mark.parametrize("target", TARGETS)
 def test_beyond_a_threads_memory_is_a_crash_that_names_it(
-    toolchain: Toolchain, port: Path, tmp_path: Path, target: str
+    toolchain: AmdToolchain, port: Path, tmp_path: Path, target: str
 ) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", ARRAY.replace("INDEX", "(i & 31) + 32 * (i == 7)")))
     _, kernel = judged(tmp_path, "--arch", target, "--kernels", str(port))
@@ -82,7 +82,7 @@ def test_beyond_a_threads_memory_is_a_crash_that_names_it(
 
 @pytest.mark.nightly("compiles for AMD targets and interprets the code, per target and mistake")
 @pytest.mark.parametrize("target", TARGETS)
-def test_spilled_registers_come_back(toolchain: Toolchain, port: Path, tmp_path: Path, target: str) -> None:
+def test_spilled_registers_come_back(toolchain: AmdToolchain, port: Path, tmp_path: Path, target: str) -> None:
     source = port / "fill.hip"
     source.write_text(FILL.replace("WORK", SPILLED))
     (arch,) = targets_of(target)
@@ -95,7 +95,7 @@ def test_spilled_registers_come_back(toolchain: Toolchain, port: Path, tmp_path:
 
 @pytest.mark.nightly("compiles for AMD targets and interprets the code, per target and mistake")
 @pytest.mark.parametrize("target", FLAGS)
-def test_a_range_drops_what_is_beyond_it(toolchain: Toolchain, port: Path, tmp_path: Path, target: str) -> None:
+def test_a_range_drops_what_is_beyond_it(toolchain: AmdToolchain, port: Path, tmp_path: Path, target: str) -> None:
     """Every thread stores once more than there are elements."""
     source = RANGE.replace("FLAGS", FLAGS[target])
     for more, status in ((0, "pass"), (-4, "fail"), (400, "crash")):

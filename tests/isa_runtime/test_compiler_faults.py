@@ -11,7 +11,7 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.runtimes.isa.kind import ARCH
-from conformance.toolchains.amd import HIPCC_KINDS, Toolchain, find_toolchain
+from conformance.toolchains.amd import HIPCC_KINDS, AmdToolchain, find_toolchain
 from conformance.toolchains.targets import AmdError, targets_of
 
 HEAD = """#include <hip/hip_fp16.h>
@@ -92,7 +92,7 @@ FAULTS = (
 
 
 @pytest.fixture(scope="module")
-def toolchain() -> Toolchain:
+def toolchain() -> AmdToolchain:
     try:
         found = find_toolchain(targets_of("gfx942"), HIPCC_KINDS)
     except AmdError as missing:
@@ -122,7 +122,7 @@ def default_target(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow("compiles a kernel for an AMD target and interprets it")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.case.partition("(")[0])
-def test_the_compiler_or_the_header_is_named(fault: Fault, toolchain: Toolchain, tmp_path: Path) -> None:
+def test_the_compiler_or_the_header_is_named(fault: Fault, toolchain: AmdToolchain, tmp_path: Path) -> None:
     row = judged(tmp_path, fault, fault.by_compiler)
     assert row["status"] == "not_run"
     assert fault.said in row["message"]
@@ -132,5 +132,5 @@ def test_the_compiler_or_the_header_is_named(fault: Fault, toolchain: Toolchain,
 
 @pytest.mark.slow("compiles a kernel for an AMD target and interprets it")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.case.partition("(")[0])
-def test_the_same_mistake_of_a_port_is_the_ports(fault: Fault, toolchain: Toolchain, tmp_path: Path) -> None:
+def test_the_same_mistake_of_a_port_is_the_ports(fault: Fault, toolchain: AmdToolchain, tmp_path: Path) -> None:
     assert judged(tmp_path, fault, fault.by_port)["status"] == "fail"

@@ -14,7 +14,7 @@ from conformance.port.amd_cache import compile_cached
 from conformance.record.files import read_record
 from conformance.report.runs import rerun
 from conformance.runtimes.isa.kind import ARCH, PERTURB, TARGETS
-from conformance.toolchains.amd import HIPCC_KINDS, Toolchain, find_toolchain
+from conformance.toolchains.amd import HIPCC_KINDS, AmdToolchain, find_toolchain
 from conformance.toolchains.targets import AmdError, targets_of
 from tests.commands import answer
 
@@ -50,7 +50,7 @@ BEYOND = "if (i == 0) buf[numel + 1000000] = 1;"
 
 
 @pytest.fixture
-def toolchain() -> Toolchain:
+def toolchain() -> AmdToolchain:
     try:
         return find_toolchain(targets_of("gfx942"), HIPCC_KINDS)
     except AmdError as missing:
@@ -81,7 +81,7 @@ def judged(tmp_path: Path, *words: str) -> tuple[dict[str, Any], dict[str, Any]]
 
 @pytest.mark.slow("whole runs of the interpreter by the command")
 def test_a_source_is_compiled_for_the_target_and_interpreted(
-    toolchain: Toolchain, port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    toolchain: AmdToolchain, port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", ""))
     run, kernel = judged(tmp_path, "--arch", "gfx1100", "--kernels", str(port))
@@ -95,7 +95,7 @@ def test_a_source_is_compiled_for_the_target_and_interpreted(
 
 
 @pytest.mark.slow("whole runs of the interpreter by the command")
-def test_a_source_for_hiprtc_needs_no_header_of_hip(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+def test_a_source_for_hiprtc_needs_no_header_of_hip(toolchain: AmdToolchain, port: Path, tmp_path: Path) -> None:
     """AMD's hiprtc declares the runtime and 16-bit types itself; here hipcc stands in for it."""
     source = FILL.replace("#include <hip/hip_runtime.h>", "").replace("WORK", "half unused = __float2half(value);")
     (port / "fill.hip").write_text(source)
@@ -104,7 +104,7 @@ def test_a_source_for_hiprtc_needs_no_header_of_hip(toolchain: Toolchain, port: 
 
 
 @pytest.mark.slow("whole runs of the interpreter by the command")
-def test_deviations_are_recorded_and_reproduced(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+def test_deviations_are_recorded_and_reproduced(toolchain: AmdToolchain, port: Path, tmp_path: Path) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", BEYOND))
     run, kernel = judged(tmp_path, "--perturb", "7", "--kernels", str(port))
     assert run["perturb"] == 7
@@ -114,7 +114,7 @@ def test_deviations_are_recorded_and_reproduced(toolchain: Toolchain, port: Path
 
 
 @pytest.mark.slow("whole runs of the interpreter by the command")
-def test_a_code_object_is_taken_as_it_is(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+def test_a_code_object_is_taken_as_it_is(toolchain: AmdToolchain, port: Path, tmp_path: Path) -> None:
     source = tmp_path / "fill.hip"
     source.write_text(FILL.replace("WORK", ""))
     (target,) = targets_of("gfx942")
@@ -125,7 +125,7 @@ def test_a_code_object_is_taken_as_it_is(toolchain: Toolchain, port: Path, tmp_p
 
 @pytest.mark.slow("whole runs of the interpreter by the command")
 def test_inline_assembly_gets_a_verdict_here_and_none_on_the_host(
-    toolchain: Toolchain, port: Path, tmp_path: Path
+    toolchain: AmdToolchain, port: Path, tmp_path: Path
 ) -> None:
     """Lanes read those next to them by DPP, as in reductions of ports for gfx906; all hold the same value."""
     (port / "fill.hip").write_text(DPP)
@@ -139,7 +139,7 @@ def test_inline_assembly_gets_a_verdict_here_and_none_on_the_host(
 
 
 @pytest.mark.slow("whole runs of the interpreter by the command")
-def test_what_is_not_known_gives_no_verdict(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+def test_what_is_not_known_gives_no_verdict(toolchain: AmdToolchain, port: Path, tmp_path: Path) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", UNKNOWN))
     _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
     assert (kernel["status"], kernel["cases"]) == ("not_run", 0)
@@ -148,7 +148,7 @@ def test_what_is_not_known_gives_no_verdict(toolchain: Toolchain, port: Path, tm
 
 
 @pytest.mark.slow("whole runs of the interpreter by the command")
-def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: AmdToolchain, port: Path, tmp_path: Path) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", BEYOND))
     _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
     assert kernel["status"] == "crash"
@@ -159,7 +159,7 @@ def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: Toolchain, po
 
 @pytest.mark.slow("whole runs of the interpreter by the command")
 def test_a_known_fault_of_the_device_libraries_is_named_as_theirs(
-    toolchain: Toolchain, port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    toolchain: AmdToolchain, port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if "device libraries of LLVM 15" not in toolchain.name:
         pytest.skip(f"the fault is in Debian's rocm-device-libs 5.2.3, and here is {toolchain.name}")

@@ -17,7 +17,7 @@ from conformance.record import KernelResult, Record, merge
 from conformance.record.compare import compare, same_verdicts
 from conformance.record.merge import contradictions, elsewhere, gaps
 from conformance.report.comparison import comparison_json, render_changes
-from conformance.session.gate import Against, Part, gating_from
+from conformance.session.gate import Against, SelectedPart, gating_from
 from conformance.settings import Gate
 from tests.cli.gates import decide
 from tests.commands import answer
@@ -62,7 +62,7 @@ def test_launchers_have_gates_of_their_own_and_no_part_in_the_coverage(
     launcher_gate: int,
     strict: int,
 ) -> None:
-    apart = Part(launchers, 2)
+    apart = SelectedPart(launchers, 2)
     assert decide(kernels, 1, launchers=apart).code == plain
     assert decide(kernels, 1, 1.0, launchers=apart).code == kernel_gate
     decision = decide(kernels, 1, launchers=apart, fail_under_launchers=50.0)
@@ -73,18 +73,18 @@ def test_launchers_have_gates_of_their_own_and_no_part_in_the_coverage(
 
 
 def test_what_gates_say_of_launchers() -> None:
-    both = decide([K_PASS], 1, 100.0, launchers=Part([FAIL], 49), fail_under_launchers=2.0)
+    both = decide([K_PASS], 1, 100.0, launchers=SelectedPart([FAIL], 49), fail_under_launchers=2.0)
     assert both.lines == [
         "coverage 100.00% (1 of 1 kernels), gate 100%: met",
         "launchers 0.00% (0 of 49), gate 2%: NOT met",
     ]
-    strict = decide([K_PASS], 1, 100.0, strict=True, launchers=Part([FAIL], 49))
+    strict = decide([K_PASS], 1, 100.0, strict=True, launchers=SelectedPart([FAIL], 49))
     assert (strict.code, strict.line) == (
         1,
         "coverage 100.00% (1 of 1 kernels), gate 100%: NOT met: --strict, and 1 of the selected launchers are not at "
         "parity",
     )
-    shard = decide([], 748, 80.0, shard="2/2", launchers=Part([PASS], 49), fail_under_launchers=80.0)
+    shard = decide([], 748, 80.0, shard="2/2", launchers=SelectedPart([PASS], 49), fail_under_launchers=80.0)
     assert (shard.code, shard.launchers) == (0, None)
 
 
@@ -92,7 +92,7 @@ def test_a_launcher_that_became_worse_is_a_regression_of_its_own() -> None:
     old, new = record([K_PASS], [PASS]), record([K_PASS], [FAIL])
     found = compare(old, new)
     assert ([one.kernel for one in found.worse], [one.kernel for one in found.launchers.worse]) == ([], ["l"])
-    decision = decide([K_PASS], 1, against=Against("b.json", found), launchers=Part([FAIL], 49))
+    decision = decide([K_PASS], 1, against=Against("b.json", found), launchers=SelectedPart([FAIL], 49))
     assert decision.code == 1
     assert decision.line == (
         "baseline b.json: 0 worse and 0 better of 1 kernels compared, 1 worse and 0 better of 1 launchers compared: "

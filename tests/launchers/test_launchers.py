@@ -80,7 +80,9 @@ def test_a_launcher_is_not_selected_where_no_source_names_one(
 ) -> None:
     (tmp_path / "fill.hip").write_text('extern "C" __global__ void nothing() {}\n')
     said = answer(capsys, "run", "--runtime", "cpu", "--kernels", tmp_path, "--jobs", 1, "--module", "fill")
-    assert "0 of 748 kernels at parity (0.0%), 0 of 49 launchers" in said.out
+    assert said.code == 2
+    assert "nothing was judged: the sources define none of the 24 selected kernels" in said.err
+    assert "module" not in said.out  # no table where nothing was judged
 
 
 @pytest.mark.slow("compiles launchers and judges them")
@@ -138,7 +140,7 @@ def test_recorded_calls_judge_the_reference_and_are_counted_apart(capsys: pytest
     words = (LAUNCHER, "launch_mmvq_gguf_q4_0_*", "moe_gemm_wmma", "fill_u8")
     said = answer(capsys, "replay", "--subject", "reference", "--jobs", 1, *words)
     assert said.code == 0
-    assert "reference: 1 of 748 kernels at parity (0.1%), 5 of 49 launchers" in said.out
+    assert "of all: 1 of 748 kernels at parity (0.1%), 5 of 49 launchers" in said.out
     assert "  launchers: 5 pass" in said.out
 
 
@@ -168,7 +170,7 @@ def test_a_recorded_call_with_one_wrong_bit_is_named(capsys: pytest.CaptureFixtu
 def test_what_launchers_answer_can_be_recorded_and_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ("--runtime", "cpu", "--kernels", TREE, "--jobs", 1)
     said = answer(capsys, "record", tmp_path / "new", *words, CASE, f"{LAUNCHER}(kx=96,rows=5,values=unit)")
-    assert (said.code, said.out.splitlines()[-1].split(" recorded")[0]) == (0, "2 cases of 1 launchers")
+    assert (said.code, said.out.splitlines()[-1].split(" recorded")[0]) == (0, "2 cases of 1 launcher")
     for subject in ((*words, "--order", "forward"), ("--subject", "reference")):
         said = answer(capsys, "replay", tmp_path / "new", *subject)
         assert (said.code, "1 of 49 launchers" in said.out) == (0, True)

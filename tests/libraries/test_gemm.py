@@ -150,7 +150,7 @@ def test_recorded_answers_judge_the_reference_on_any_machine(
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(libraries["cuBLAS"]))
     said = answer(capsys, "record", tmp_path / "traces", "--runtime", "cpu", "--jobs", 1, "gemm_f16")
-    assert (said.code, said.out.splitlines()[-1].split(" recorded")[0]) == (0, "41 cases of 1 library calls")
+    assert (said.code, said.out.splitlines()[-1].split(" recorded")[0]) == (0, "41 cases of 1 library call")
     monkeypatch.delenv(VARIABLE)
     file = tmp_path / "record.json"
     assert answer(capsys, "replay", tmp_path / "traces", "--subject", "reference", "--json", file).code == 0

@@ -9,7 +9,7 @@ import pytest
 from conformance.cache import SUFFIX
 from conformance.notices import take_warnings
 from conformance.port.amd_cache import compile_cached
-from conformance.toolchains.amd import Toolchain
+from conformance.toolchains.amd import AmdToolchain
 from conformance.toolchains.targets import target
 
 GFX942 = target("gfx942")
@@ -27,7 +27,7 @@ cat "$last" HEADER > "$out"
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Toolchain, Path, Path]:
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[AmdToolchain, Path, Path]:
     """A compiler, a source and a header that it includes, in an empty cache."""
     source, header, compiler = tmp_path / "k.hip", tmp_path / "k.h", tmp_path / "clang++"
     source.write_text("source;")
@@ -36,10 +36,10 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Toolchain, Pa
     compiler.chmod(0o755)
     monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "cache"))
     take_warnings()
-    return Toolchain("rocm", (str(compiler),), (), "made up", "1"), source, header
+    return AmdToolchain("rocm", (str(compiler),), (), "made up", "1"), source, header
 
 
-def test_an_object_is_kept_until_a_header_changes_or_is_gone(made: tuple[Toolchain, Path, Path]) -> None:
+def test_an_object_is_kept_until_a_header_changes_or_is_gone(made: tuple[AmdToolchain, Path, Path]) -> None:
     toolchain, source, header = made
     found = [compile_cached(toolchain, source, GFX942) for _ in range(2)]
     assert [(one.code, one.fresh) for one in found] == [(b"source;one", True), (b"source;one", False)]
@@ -54,7 +54,7 @@ def test_an_object_is_kept_until_a_header_changes_or_is_gone(made: tuple[Toolcha
     assert take_warnings() == []
 
 
-def test_an_object_of_another_key_is_damage(made: tuple[Toolchain, Path, Path], tmp_path: Path) -> None:
+def test_an_object_of_another_key_is_damage(made: tuple[AmdToolchain, Path, Path], tmp_path: Path) -> None:
     toolchain, source, _ = made
     compile_cached(toolchain, source, GFX942)
     ours = set((tmp_path / "cache/amd").glob(f"*{SUFFIX}"))
@@ -67,7 +67,7 @@ def test_an_object_of_another_key_is_damage(made: tuple[Toolchain, Path, Path], 
     assert any(f"{other} is damaged" in said for other in others)
 
 
-def test_a_cache_that_cannot_be_written_costs_a_warning(made: tuple[Toolchain, Path, Path], tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_costs_a_warning(made: tuple[AmdToolchain, Path, Path], tmp_path: Path) -> None:
     toolchain, source, _ = made
     (tmp_path / "cache").touch()
     assert [compile_cached(toolchain, source, GFX942).code for _ in range(2)] == [b"source;one"] * 2

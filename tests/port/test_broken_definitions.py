@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from conformance.port.compiling.declared_names import declared_names
-from conformance.port.compiling.diagnostics import Place, diagnostics
-from conformance.port.compiling.partly import Broken, Refused, compile_partly
+from conformance.port.compiling.diagnostics import ErrorPlace, diagnostics
+from conformance.port.compiling.partly import Broken, TextRefused, compile_partly
 from conformance.port.definitions.preprocess import tokenize
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
@@ -48,12 +48,12 @@ def partly(tmp_path: Path) -> Partly:
             timeout=seconds,
         )
         if done.returncode:
-            raise Refused(done.stderr)
+            raise TextRefused(done.stderr)
         return text
 
     def run(text: str) -> tuple[str, dict[str, Broken]] | None:
         source.path.write_text(text)
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(TextRefused) as refused:
             compile_text(text, (), 60)
         return compile_partly(source, BuildOptions(), refused.value.log, compile_text, 60)
 
@@ -293,7 +293,7 @@ h.h:1:55: error: request for member 'nope' in 'x'
 )
 def test_other_compilers_say_where_too(log: str, places: list[list[tuple[str, int]]]) -> None:
     found = diagnostics(log)
-    assert [list(each.places) for each in found] == [[Place(*place) for place in each] for each in places]
+    assert [list(each.places) for each in found] == [[ErrorPlace(*place) for place in each] for each in places]
     assert [each.stops for each in found] == [False] * (len(found) - 1) + ["catastrophic" in log]
 
 

@@ -12,7 +12,7 @@ import pytest
 from conformance.geometry import GeometryRow
 from conformance.port.compiling import cache
 from conformance.port.compiling.reads import Reads
-from conformance.port.compiling.target import Target
+from conformance.port.compiling.target import CompileTarget
 from conformance.port.config import _KEYS, Excluded, KnownFailure, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.port.definitions.scan import scan_file
@@ -21,6 +21,7 @@ from conformance.port.digest import tree_digest
 from conformance.port.options import NO_OPTIONS, BuildOptions, is_cuda
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.processes import Supervisor
+from conformance.runtimes import runtime_kind
 from conformance.settings import Settings
 from conformance.spec.load import load_specs
 from tests.port.options import options_for
@@ -170,9 +171,9 @@ def test_an_object_is_kept_until_something_that_it_is_made_of_changes(
     shim = tree.parent / "shim"
     options = options_for(tree, [shim])
     (source,) = find_sources(tree)
-    target = Target("cpu", 64, "cpu", "counting")
+    target = CompileTarget(runtime_kind("cpu"), 64, "cpu", "counting")
 
-    def made(options: BuildOptions = options, *extra: str, target: Target = target) -> int:
+    def made(options: BuildOptions = options, *extra: str, target: CompileTarget = target) -> int:
         cache.made(source, target, Supervisor(), options, extra)
         return len(asked)
 
@@ -197,7 +198,7 @@ def test_an_object_is_kept_until_something_that_it_is_made_of_changes(
     assert (made(), made()) == (9, 10)
     (shim / "deeper.h").write_text("#define DEEPER 2\n")
     assert made(target=replace(target, identity="another compiler")) == 11
-    assert made(target=replace(target, runtime="rocm", arch="gfx942")) == 12
+    assert made(target=replace(target, runtime=runtime_kind("rocm"), arch="gfx942")) == 12
     assert asked[-1][-1] == "--offload-arch=gfx942"
     assert made(target=replace(target, wave=32)) == 12
     assert made(replace(options, undefines=("A",))) == 13

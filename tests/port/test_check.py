@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.port.check.findings import Finding
+from conformance.port.check.findings import CheckFinding
 from conformance.port.check.source import check_sources, read_tree
 from conformance.port.sources import find_sources
 from conformance.spec.kernel import Kernel
@@ -50,7 +50,9 @@ def specs() -> Specs:
     return load_specs()
 
 
-def findings(specs: Specs, folder: Path, text: str, wanted: Sequence[str] = (*DEFINED, "affine_f32")) -> list[Finding]:
+def findings(
+    specs: Specs, folder: Path, text: str, wanted: Sequence[str] = (*DEFINED, "affine_f32")
+) -> list[CheckFinding]:
     """The findings of a tree of one file, where only ``wanted`` kernels can be missing."""
     folder = folder / "port"
     folder.mkdir(exist_ok=True)

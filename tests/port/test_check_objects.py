@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.port.check.findings import Finding
+from conformance.port.check.findings import CheckFinding
 from conformance.port.check.objects import ObjectFile, check_objects
 from conformance.port.code_objects import Argument, CodeObject, KernelObject
 from conformance.port.signature import expected_arguments
@@ -24,7 +24,9 @@ def kernel(
     return KernelObject(name, arguments, 8, 16, spills, 0, lds, 0, 64, most_threads, 296)
 
 
-def checked(specs: Specs, *kernels: KernelObject, target: str = "gfx942", wanted: str = "uexp_f32") -> list[Finding]:
+def checked(
+    specs: Specs, *kernels: KernelObject, target: str = "gfx942", wanted: str = "uexp_f32"
+) -> list[CheckFinding]:
     file = ObjectFile("port/unary.hsaco", CodeObject(target, {item.name: item for item in kernels}))
     return check_objects([file], specs.kernels, [specs.kernels[wanted]])
 

@@ -10,16 +10,17 @@ import pytest
 
 from conformance.port.compiling import cache, target
 from conformance.port.compiling.cache import Made, Text, made, made_of
-from conformance.port.compiling.in_child import Stopped, Unsupported
-from conformance.port.compiling.target import NoHipcc, Target, require_hipcc
+from conformance.port.compiling.in_child import CompilerStopped, CompilerUnsupported
+from conformance.port.compiling.target import CompileTarget, NoHipcc, require_hipcc
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
-from conformance.runtimes.hip.errors import CompileError, first_error
+from conformance.runtimes import runtime_kind
 from conformance.settings import CompilerChoice
-from conformance.toolchains.amd import Toolchain
+from conformance.toolchains.amd import AmdToolchain
+from conformance.toolchains.compile_error import CompileError, first_error
 
-TARGET = Target("rocm", None, "gfx942", "hiprtc of 6.4")
-HIPCC = Toolchain("rocm", ("amdclang++",), (), "ROCm's amdclang++, AMD clang version 19.0.0", "amdclang++ 19.0.0")
+TARGET = CompileTarget(runtime_kind("rocm"), None, "gfx942", "hiprtc of 6.4")
+HIPCC = AmdToolchain("rocm", ("amdclang++",), (), "ROCm's amdclang++, AMD clang version 19.0.0", "amdclang++ 19.0.0")
 WRONG = "k.hip:1:1: error: redefinition of 'tanhf'"
 
 
@@ -28,13 +29,13 @@ class Compilers:
 
     def __init__(self) -> None:
         self.answers: dict[str, bytes | Exception] = {"hiprtc": b"of hiprtc", "hipcc": b"of hipcc"}
-        self.toolchain: Toolchain | None = HIPCC
+        self.toolchain: AmdToolchain | None = HIPCC
         self.searches = 0
         self.asked: list[str] = []
         self.words: list[tuple[str, ...]] = []
 
     def compile_in_child(
-        self, text: str, label: str, words: Sequence[str], target: Target, *rest: object, **_: object
+        self, text: str, label: str, words: Sequence[str], target: CompileTarget, *rest: object, **_: object
     ) -> bytes:
         who = "hiprtc" if rest[-1] is None else "hipcc"
         self.asked.append(who)
@@ -44,7 +45,7 @@ class Compilers:
             raise answer
         return answer
 
-    def toolchain_for(self, arch: str, alone: bool = False) -> Toolchain | None:
+    def toolchain_for(self, arch: str, alone: bool = False) -> AmdToolchain | None:
         self.searches += 1
         return self.toolchain
 
@@ -64,7 +65,7 @@ def make(tmp_path: Path) -> Callable[..., Made]:
     folder.mkdir()
     (folder / "k.hip").write_text('extern "C" __global__ void k() {}\n')
 
-    def run(compiler: CompilerChoice = "auto", target: Target = TARGET) -> Made:
+    def run(compiler: CompilerChoice = "auto", target: CompileTarget = TARGET) -> Made:
         return made(KernelSource(folder / "k.hip", folder), target, Supervisor(), compiler=compiler)
 
     return run
@@ -132,8 +133,8 @@ def test_what_the_only_compiler_refuses_is_told_with_what_is_lacking(compilers: 
 
 
 def test_the_limit_of_time_is_for_a_file_not_for_each_compiler(compilers: Compilers, make: Callable[..., Made]):
-    compilers.answers["hiprtc"] = Stopped("the compiler of k.hip was stopped after 300 s of CPU time")
-    with pytest.raises(Stopped, match="was stopped after 300 s"):
+    compilers.answers["hiprtc"] = CompilerStopped("the compiler of k.hip was stopped after 300 s of CPU time")
+    with pytest.raises(CompilerStopped, match="was stopped after 300 s"):
         make()
     assert compilers.asked == ["hiprtc"]
 
@@ -148,7 +149,7 @@ def test_a_source_that_takes_both_compilers_down_is_known_as_such(compilers: Com
 
 
 def test_headers_that_only_hipcc_has_are_no_reason_to_give_up(compilers: Compilers, make: Callable[..., Made]):
-    missing = Unsupported("k.hip cannot be compiled: ROCm's headers are not installed")
+    missing = CompilerUnsupported("k.hip cannot be compiled: ROCm's headers are not installed")
     compilers.answers["hiprtc"] = missing
     assert make().compiler == "hipcc"
     other = replace(TARGET, arch="gfx90a")
@@ -157,7 +158,7 @@ def test_headers_that_only_hipcc_has_are_no_reason_to_give_up(compilers: Compile
         make(target=other)
     assert caught.value.log == WRONG
     compilers.toolchain = None
-    with pytest.raises(Unsupported):
+    with pytest.raises(CompilerUnsupported):
         make(target=other)
 
 
@@ -216,14 +217,14 @@ def test_a_text_that_does_not_compile_is_not_tried_again(compilers: Compilers, m
 
 
 def test_hipcc_gets_no_part_of_what_hiprtc_refuses(compilers: Compilers, make_of: Callable[..., Made | None]):
-    compilers.answers["hiprtc"] = Unsupported("hip_fp8.h is not there")
+    compilers.answers["hiprtc"] = CompilerUnsupported("hip_fp8.h is not there")
     assert make_of(ALONE, compiler="auto") is None
     assert compilers.asked == ["hiprtc"]
     assert make_of(ALONE, compiler="hipcc") == Made(b"of hipcc", "hipcc", HIPCC.name)
 
 
 def test_a_machine_that_cannot_compile_a_text_says_so(compilers: Compilers, make_of: Callable[..., Made | None]):
-    for wrong in (Stopped("it took too long"), InfrastructureError("no room")):
+    for wrong in (CompilerStopped("it took too long"), InfrastructureError("no room")):
         compilers.answers["hiprtc"] = wrong
         with pytest.raises(InfrastructureError, match=str(wrong)):
             make_of(ALONE, compiler="auto")

@@ -18,17 +18,18 @@ from conformance.notices import take_warnings
 from conformance.port.compiling import in_child as compiling
 from conformance.port.compiling import target
 from conformance.port.compiling.cache import made
-from conformance.port.compiling.in_child import Stopped, compile_in_child
+from conformance.port.compiling.in_child import CompilerStopped, compile_in_child
 from conformance.port.compiling.reads import Reads
-from conformance.port.compiling.target import Limits, Target
+from conformance.port.compiling.target import CompileLimits, CompileTarget
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.cpu.build import build
-from conformance.runtimes.hip.errors import CompileError
+from conformance.toolchains.compile_error import CompileError
 from conformance.toolchains.host import NoCompiler
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGET = Target("cpu", 64, "host", "tests")
+TARGET = CompileTarget(runtime_kind("cpu"), 64, "host", "tests")
 START = """
 import msgpack, os, signal, subprocess, sys, time
 from pathlib import Path
@@ -53,7 +54,7 @@ def supervisor() -> Iterator[Supervisor]:
 def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, supervisor: Supervisor) -> Callable[..., bytes]:
     """Compiles with a child that runs the given statements."""
 
-    def run(statements: str, limits: Limits = Limits(60.0, 1 << 30)) -> bytes:  # noqa: B008 (frozen)
+    def run(statements: str, limits: CompileLimits = CompileLimits(60.0, 1 << 30)) -> bytes:  # noqa: B008 (frozen)
         program = START.format(tries=str(tmp_path / "tries")) + statements
         monkeypatch.setattr(compiling, "_PROGRAM", program)
         return compile_in_child("the text", "k.hip", ["-DA", "-DB"], TARGET, supervisor, limits)
@@ -66,7 +67,7 @@ def tries(tmp_path: Path) -> int:
 
 
 def test_the_child_is_told_all_and_its_code_comes_back(child: Callable[..., bytes]) -> None:
-    said = "answer(code=repr([request[k] for k in ('text', 'label', 'words', 'runtime', 'wave')]).encode())"
+    said = "answer(code=repr([request[k] for k in ('text', 'label', 'flags', 'runtime', 'wave')]).encode())"
     assert child(said) == b"['the text', 'k.hip', ['-DA', '-DB'], 'cpu', 64]"
     assert child("answer(code=bytes(10_000_000))") == bytes(10_000_000)
 
@@ -75,7 +76,7 @@ def test_what_it_read_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(compiling, "_PROGRAM", START.format(tries=str(tmp_path / "tries")) + "answer(log='no')")
     reads = Reads()
     with pytest.raises(CompileError):
-        compile_in_child("the text", "k.hip", [], TARGET, supervisor, Limits(60.0), reads=reads)
+        compile_in_child("the text", "k.hip", [], TARGET, supervisor, CompileLimits(60.0), reads=reads)
     assert reads == Reads({"k.h": None})
 
 
@@ -102,7 +103,7 @@ def test_what_is_the_sources_doing_is_a_compile_error(
 ) -> None:
     monkeypatch.setattr(compiling, "has_room", lambda folder, size: True)
     with pytest.raises(CompileError) as caught:
-        child(statements, Limits(60.0, 1 << 29))
+        child(statements, CompileLimits(60.0, 1 << 29))
     assert caught.value.name == "k.hip"
     assert caught.value.log.startswith(log)
     assert tries(tmp_path) == 1
@@ -157,23 +158,23 @@ def test_the_limit_of_time_counts_the_cpu_time_of_all(
 ) -> None:
     monkeypatch.setattr(target, "WALL", 120)
     with pytest.raises(
-        Stopped, match=r"^the compiler of k.hip was stopped after 1\S* s of CPU time; raise --compile-tim"
+        CompilerStopped, match=r"^the compiler of k.hip was stopped after 1\S* s of CPU time; raise --compile-tim"
     ):
-        child(statements, Limits(1.0))
+        child(statements, CompileLimits(1.0))
 
 
 @pytest.mark.slow("waits for a limit of seconds")
 def test_a_compiler_that_waits_for_a_core_is_not_stopped(child: Callable[..., bytes]) -> None:
-    assert child("time.sleep(3); answer(code=b'ok')", Limits(1.0)) == b"ok"
+    assert child("time.sleep(3); answer(code=b'ok')", CompileLimits(1.0)) == b"ok"
 
 
 @pytest.mark.slow("waits for a limit of seconds")
 def test_one_that_waits_for_ever_is(child: Callable[..., bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, "WALL", 2)
     with pytest.raises(
-        Stopped, match=r"was stopped after 2 s, in which it got 0\S* s of CPU time; raise --compile-timeo"
+        CompilerStopped, match=r"was stopped after 2 s, in which it got 0\S* s of CPU time; raise --compile-timeo"
     ):
-        child("time.sleep(600)", Limits(1.0))
+        child("time.sleep(600)", CompileLimits(1.0))
 
 
 @pytest.mark.slow("waits for a limit of seconds")
@@ -182,11 +183,11 @@ def test_what_the_child_started_ends_at_the_limit(
 ) -> None:
     monkeypatch.setattr(target, "WALL", 1)
     noted = tmp_path / "grandchild"
-    with pytest.raises(Stopped, match="stopped after 2 s"):
+    with pytest.raises(CompilerStopped, match="stopped after 2 s"):
         child(
             f"process = subprocess.Popen(['sleep', '600']); Path({str(noted)!r}).write_text(str(process.pid)); "
             "process.wait()",
-            Limits(2.0),
+            CompileLimits(2.0),
         )
     end = time.monotonic() + 60
     while Path(f"/proc/{noted.read_text()}/exe").exists() and time.monotonic() < end:
@@ -195,9 +196,9 @@ def test_what_the_child_started_ends_at_the_limit(
 
 
 def test_memory_is_bounded_by_what_the_machine_has() -> None:
-    assert Limits(memory=1 << 20).bytes_here() == 1 << 20
+    assert CompileLimits(memory=1 << 20).bytes_here() == 1 << 20
     here = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    assert Limits(memory=1 << 60).bytes_here() < here
+    assert CompileLimits(memory=1 << 60).bytes_here() < here
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,7 @@ def test_memory_is_bounded_by_what_the_machine_has() -> None:
 def test_the_architecture_is_named_where_a_device_would_be_asked(
     runtime: str, arch: str, words: tuple[str, ...]
 ) -> None:
-    assert Target(runtime, None, arch, "").words() == words
+    assert CompileTarget(runtime_kind(runtime), None, arch, "").flags() == words
 
 
 # ---- the real child, on the cpu runtime
@@ -231,25 +232,25 @@ def tree(tmp_path: Path) -> Path:
     return folder
 
 
-def compile_real(tree: Path, text: str, supervisor: Supervisor, limits: Limits) -> bytes:
+def compile_real(tree: Path, text: str, supervisor: Supervisor, limits: CompileLimits) -> bytes:
     (tree / "k.hip").write_text(text + KERNEL)
     # The identity makes it a key that no other test has.
     return made(KernelSource(tree / "k.hip", tree), TARGET, supervisor, extra=["-DVALUE=7"], limits=limits).code
 
 
 def test_a_source_is_compiled_and_then_read_without_a_process(tree: Path, supervisor: Supervisor) -> None:
-    code = compile_real(tree, "", supervisor, Limits())
+    code = compile_real(tree, "", supervisor, CompileLimits())
     assert code.startswith(b"\x7fELF")
     assert b"simt_kernels" in code
     never = Supervisor()
     never.close()
-    assert compile_real(tree, "", never, Limits()) == code
+    assert compile_real(tree, "", never, CompileLimits()) == code
 
 
 @pytest.mark.slow("compiles a small port")
 def test_a_source_that_is_wrong_has_the_compilers_log(tree: Path, supervisor: Supervisor) -> None:
     with pytest.raises(CompileError, match=r"kernels/k\.hip does not compile: .*k\.hip:1:1: error"):
-        compile_real(tree, "wrong here;\n", supervisor, Limits())
+        compile_real(tree, "wrong here;\n", supervisor, CompileLimits())
 
 
 COMPUTED = '#define HEADER "fifo.h"\n#include HEADER\n'
@@ -260,21 +261,21 @@ COMPUTED = '#define HEADER "fifo.h"\n#include HEADER\n'
 def test_an_include_of_a_fifo_is_stopped(tree: Path, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, "WALL", 1)
     os.mkfifo(tree / "fifo.h")
-    with pytest.raises(Stopped, match=r"the compiler of kernels/k.hip was stopped after 3 s"):
-        compile_real(tree, COMPUTED, supervisor, Limits(3.0))
+    with pytest.raises(CompilerStopped, match=r"the compiler of kernels/k.hip was stopped after 3 s"):
+        compile_real(tree, COMPUTED, supervisor, CompileLimits(3.0))
 
 
 @pytest.mark.slow("waits for a limit of seconds")
 def test_macros_that_double_for_ever_are_stopped(tree: Path, supervisor: Supervisor) -> None:
     doubled = "".join(f"#define M{at + 1} M{at} M{at}\n" for at in range(30))
-    with pytest.raises(Stopped, match=r"was stopped after [34]\S* s of CPU time"):
-        compile_real(tree, f"#define M0 +1\n{doubled}int x = 0 M30;\n", supervisor, Limits(3.0))
+    with pytest.raises(CompilerStopped, match=r"was stopped after [34]\S* s of CPU time"):
+        compile_real(tree, f"#define M0 +1\n{doubled}int x = 0 M30;\n", supervisor, CompileLimits(3.0))
 
 
 @pytest.mark.slow("compiles a small port")
 def test_a_source_that_takes_too_much_memory_is_stopped(tree: Path, supervisor: Supervisor) -> None:
     with pytest.raises(CompileError, match=r"the compiler needed more than 0\.25 GiB of memory"):
-        compile_real(tree, 'asm(".fill 100000000, 4, 1");\n', supervisor, Limits(memory=1 << 28))
+        compile_real(tree, 'asm(".fill 100000000, 4, 1");\n', supervisor, CompileLimits(memory=1 << 28))
 
 
 def test_compilers_end_with_a_run_that_is_killed(tree: Path, tmp_path: Path) -> None:
@@ -285,10 +286,12 @@ def test_compilers_end_with_a_run_that_is_killed(tree: Path, tmp_path: Path) -> 
     temporary.mkdir()
     program = (
         "from pathlib import Path; from conformance.port.compiling.cache import made\n"
-        "from conformance.port.compiling.target import Target; from conformance.port.sources import KernelSource\n"
-        "from conformance.processes import Supervisor\n"
+        "from conformance.port.compiling.target import CompileTarget\n"
+        "from conformance.port.sources import KernelSource\n"
+        "from conformance.processes import Supervisor; from conformance.runtimes import runtime_kind\n"
         f"tree = Path({str(tree)!r})\n"
-        "made(KernelSource(tree / 'k.hip', tree), Target('cpu', 64, 'host', 'tests'), Supervisor())\n"
+        "target = CompileTarget(runtime_kind('cpu'), 64, 'host', 'tests')\n"
+        "made(KernelSource(tree / 'k.hip', tree), target, Supervisor())\n"
     )
 
     def compilers() -> list[bytes]:

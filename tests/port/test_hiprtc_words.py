@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.port.compiling import child
-from conformance.port.compiling.in_child import Unsupported, _judged
+from conformance.port.compiling.in_child import CompilerUnsupported, _judged
 from conformance.port.compiling.reads import Reads
-from conformance.port.compiling.target import Limits
+from conformance.port.compiling.target import CompileLimits
 from conformance.processes import Supervisor
-from conformance.runtimes.hip.errors import CompileError
+from conformance.runtimes import loaded_hiprtc, runtime_kind
+from conformance.runtimes.kind import RuntimeKind
 from conformance.runtimes.rocm.hiprtc import stand_ins, without_comgr
+from conformance.toolchains.compile_error import CompileError
 from conformance.toolchains.headers import OF_ROCM
 
-WORDS = ["-I/port", "-I/port/shim", "-DA", "-std=c++17", "--offload-arch=gfx942"]
+FLAGS = ["-I/port", "-I/port/shim", "-DA", "-std=c++17", "--offload-arch=gfx942"]
 
 
 @pytest.fixture
@@ -27,7 +30,11 @@ def rocm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "rocm/include"
     (folder / "hip").mkdir(parents=True)
     (folder / "hip/hip_version.h").touch()
-    monkeypatch.setattr(child, "open_compiler", lambda runtime, wave: (f"-I{folder}",))
+
+    def kind_without_library(name: str) -> RuntimeKind:
+        return replace(runtime_kind(name), open_compiler=lambda wave: (f"-I{folder}",))
+
+    monkeypatch.setattr(loaded_hiprtc, "runtime_kind", kind_without_library)
     monkeypatch.setattr(child, "_limit", lambda memory: None)
     return folder
 
@@ -35,21 +42,21 @@ def rocm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def answer(monkeypatch: pytest.MonkeyPatch, log: str | None, runtime: str = "rocm") -> dict[str, Any]:
     """What the child says where hiprtc's log is ``log``, or where it compiles: then the code is the options."""
 
-    def compile_source(text: str, label: str, words: Sequence[str]) -> bytes:
+    def compile_source(text: str, label: str, flags: Sequence[str]) -> bytes:
         if log is None:
-            return " ".join(words).encode()
+            return " ".join(flags).encode()
         raise CompileError(label, log)
 
-    monkeypatch.setattr(child, "compile_source", compile_source)
-    request = {"runtime": runtime, "wave": None, "words": WORDS, "memory": 1, "text": "", "label": "kernels/k.hip"}
-    return child._answer({"folder": None, **request}, Reads())
+    monkeypatch.setattr(loaded_hiprtc, "compile_source", compile_source)
+    request = {"runtime": runtime, "wave": None, "flags": FLAGS, "memory": 1, "text": "", "label": "kernels/k.hip"}
+    return child._answer({"hiprtc": runtime_kind(runtime).hiprtc, "folder": None, **request}, Reads())
 
 
 def test_the_ports_folders_come_before_rocms_and_ours_come_last(rocm: Path, monkeypatch: pytest.MonkeyPatch):
-    *words, last = answer(monkeypatch, None)["code"].decode().split()
-    assert words == [*WORDS, f"-I{rocm}"]
+    *flags, last = answer(monkeypatch, None)["code"].decode().split()
+    assert flags == [*FLAGS, f"-I{rocm}"]
     assert Path(last.removeprefix("-I"), "hip/hip_runtime.h").read_text() == "#pragma once\n"
-    assert answer(monkeypatch, None, "cpu")["code"].decode().split() == [f"-I{rocm}", *WORDS]
+    assert answer(monkeypatch, None, "cpu")["code"].decode().split() == [f"-I{rocm}", *FLAGS]
 
 
 def test_the_stand_ins_are_headers_whose_content_hiprtc_supplies():
@@ -71,8 +78,8 @@ def test_a_header_that_the_machine_lacks_is_not_the_sources_fault(
     assert old["machine"].startswith(f"it includes <{header}>, which HIP 5.2 in {rocm} does not have; ")
     (rocm / "hip/hip_version.h").unlink()
     said = answer(monkeypatch, log)
-    with Supervisor() as supervisor, pytest.raises(Unsupported) as caught:
-        _judged(said, "kernels/k.hip", supervisor, Limits())
+    with Supervisor() as supervisor, pytest.raises(CompilerUnsupported) as caught:
+        _judged(said, "kernels/k.hip", supervisor, CompileLimits())
     for part in (f"kernels/k.hip cannot be compiled: it includes <{header}>", "hip-dev", "ROCM_PATH"):
         assert part in str(caught.value)
     assert "\n" not in str(caught.value)

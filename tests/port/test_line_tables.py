@@ -10,7 +10,7 @@ import pytest
 
 from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.sources import KernelSource
-from conformance.toolchains.amd import HIPCC_KINDS, Toolchain, find_toolchain
+from conformance.toolchains.amd import HIPCC_KINDS, AmdToolchain, find_toolchain
 from conformance.toolchains.targets import AmdError, target
 from tests.isa_runtime.code import code_object
 
@@ -26,7 +26,7 @@ extern "C" __global__ void k(float *buf, float value) {
 
 
 @pytest.fixture(scope="module")
-def toolchain() -> Toolchain:
+def toolchain() -> AmdToolchain:
     try:
         return find_toolchain([GFX942], HIPCC_KINDS)
     except AmdError as missing:
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def compiled(toolchain: Toolchain, folder: Path) -> Callable[..., bytes]:
+def compiled(toolchain: AmdToolchain, folder: Path) -> Callable[..., bytes]:
     """The code object of the source with further options, compiled once for each of them."""
 
     @cache

@@ -19,17 +19,18 @@ import pytest
 from conformance.port.amd_cache import compile_for
 from conformance.port.compiling import cache
 from conformance.port.compiling.cache import made
-from conformance.port.compiling.keys import Place, settle
+from conformance.port.compiling.keys import SourceTree, settle
 from conformance.port.compiling.reads import Reads
-from conformance.port.compiling.target import Target
+from conformance.port.compiling.target import CompileTarget
 from conformance.port.definitions.mentioned import mentioned
 from conformance.port.digest import tree_digest
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.processes import Supervisor
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.cpu.build import build
-from conformance.runtimes.hip.errors import CompileError
 from conformance.toolchains.amd import find_toolchain, lacking
+from conformance.toolchains.compile_error import CompileError
 from conformance.toolchains.host import NoCompiler
 from conformance.toolchains.targets import target
 
@@ -321,7 +322,7 @@ def _host() -> None:
 class Compiling:
     """Compiles for the host, in a cache of its own; ``count`` is how often a compiler was started for it."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, supervisor: Supervisor, target: Target) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, supervisor: Supervisor, target: CompileTarget) -> None:
         self.count = 0
         self.after: list[Callable[[], None]] = []
         self._supervisor, self._target = supervisor, target
@@ -347,7 +348,9 @@ def compiling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compi
     (tmp_path / "cache/runtime").symlink_to(shared)
     monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "cache"))
     with Supervisor() as supervisor:
-        yield Compiling(monkeypatch, supervisor, Target("cpu", 64, "host", "tests of stale objects"))
+        yield Compiling(
+            monkeypatch, supervisor, CompileTarget(runtime_kind("cpu"), 64, "host", "tests of stale objects")
+        )
 
 
 @pytest.fixture
@@ -397,7 +400,7 @@ def test_two_trees_that_differ_never_look_the_same(laid_out: Row, home: Path) ->
 def test_an_edit_is_noticed_where_no_compiler_lists_what_it_reads(laid_out: Row, home: Path) -> None:
     """As AMD's and NVIDIA's hiprtc: then all that is mentioned counts, or nothing is kept."""
     source, options = laid_out.of(home), laid_out.options(home)
-    place = Place.of(source, options)
+    place = SourceTree.of(source, options)
 
     def compilation(reads: Reads) -> None:
         reads.listed = False

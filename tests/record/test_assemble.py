@@ -16,7 +16,7 @@ import pytest
 from conformance.engine.messages import Ready, Setup
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.recordings import JudgeRecorded, JudgeReference
-from conformance.engine.run import Result
+from conformance.engine.result import Result
 from conformance.outcome import Failure, Outcome
 from conformance.port.config import KnownFailure
 from conformance.port.declared.declared import Declared

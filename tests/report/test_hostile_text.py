@@ -13,7 +13,7 @@ from hostile import TEXTS, hostile, hostile_record
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from conformance.engine.timing.bench_run import Loss
+from conformance.engine.timing.measure import Loss
 from conformance.record import Record, read_record, write_record
 from conformance.record.bench import BenchRecord, BenchRun, WorkloadResult
 from conformance.report.bench import bench_markdown, render_bench

@@ -67,7 +67,7 @@ def test_every_headline_has_both_counts_and_no_sum_of_them(render: Any) -> None:
 def test_the_terminal_has_a_table_of_launchers_with_their_causes() -> None:
     text = render_terminal(record(), SPECS)
     assert re.search(r"module +launchers +selected +present +passing", text)
-    assert re.search(r"mmq +13 +1 +1 +0 +❌", text)
+    assert re.search(r"mmq +13 +1 +1 +0 +✗", text)
     assert "1 cause of 1 launcher that fails:" in text
     assert "launchers" not in render_terminal(without(), SPECS).partition("cpu")[0]
 

@@ -26,16 +26,17 @@ LDS = 65536
 COMPILE = """
 import sys
 from pathlib import Path
-from conformance.port.compiling.target import Limits, Target
+from conformance.port.compiling.target import CompileLimits, CompileTarget
 from conformance.port.compiling.cache import made
 from conformance.port.sources import find_sources
-from conformance.port.compiling.child import open_compiler
+from conformance.runtimes import runtime_kind
 from conformance.processes import Supervisor
 path, arch, version, out = sys.argv[1:]
 (source,) = find_sources(Path(path))
-target = Target("rocm", None, arch, f"{version} {open_compiler('rocm', None)}")
+rocm = runtime_kind("rocm")
+target = CompileTarget(rocm, None, arch, f"{version} {rocm.open_compiler(None)}")
 with Supervisor() as supervisor:
-    Path(out).write_bytes(made(source, target, supervisor, limits=Limits(seconds=900)).code)
+    Path(out).write_bytes(made(source, target, supervisor, limits=CompileLimits(seconds=900)).code)
 """
 
 

@@ -37,10 +37,10 @@ FINE = "compiled"
 COMPILE = f"""
 import sys
 from pathlib import Path
-from conformance.port.compiling.child import open_compiler
-from conformance.runtimes.hip.errors import CompileError
+from conformance.runtimes import runtime_kind
+from conformance.toolchains.compile_error import CompileError
 from conformance.runtimes.hip.rtc import compile_source
-options = open_compiler("rocm", None)
+options = runtime_kind("rocm").open_compiler(None)
 try:
     words = (*options, "-std=c++17", "--offload-arch=gfx1201", "-ferror-limit=0")
     compile_source(Path(sys.argv[1]).read_text(), "names.hip", words)

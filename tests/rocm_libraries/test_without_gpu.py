@@ -42,9 +42,9 @@ print(json.dumps(said))
 """
 
 AMD = f"""{SEEN}
-from conformance.port.compiling.child import open_compiler
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.rtc import compile_source
-options = open_compiler("rocm", None)
+options = runtime_kind("rocm").open_compiler(None)
 source = 'extern "C" __attribute__((global)) void k(int *p) {{ *p = 1; }}'
 code = compile_source(source, "k.hip", (*options, "--offload-arch=gfx1100"))
 from hip import hip
@@ -58,14 +58,15 @@ print(json.dumps(said))
 
 
 COMPILED = """
-from conformance.port.compiling.target import Limits, Target
+from conformance.runtimes import runtime_kind
+from conformance.port.compiling.target import CompileLimits, CompileTarget
 from conformance.port.compiling.in_child import compile_in_child
 from conformance.processes import Supervisor
 SOURCE = '''#include <hip/hip_runtime.h>
 extern "C" __global__ void k(float *p) { p[blockIdx.x * blockDim.x + threadIdx.x] = expf(p[threadIdx.x]); }'''
-target = Target("rocm", None, "gfx1100", "")
+target = CompileTarget(runtime_kind("rocm"), None, "gfx1100", "")
 with Supervisor() as supervisor:
-    code = compile_in_child(SOURCE, "k.hip", target.words(), target, supervisor, Limits())
+    code = compile_in_child(SOURCE, "k.hip", target.flags(), target, supervisor, CompileLimits())
 print('{"elf machine":', int.from_bytes(code[18:20], "little"), "}")
 """
 

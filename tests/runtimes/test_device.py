@@ -19,7 +19,8 @@ CHILD = r"""
 import json
 import numpy as np
 from conformance.cases.launch import Buffer, Launch, Scalar
-from conformance.runtimes.hip.errors import CompileError, HipError
+from conformance.runtimes.hip.errors import HipError
+from conformance.toolchains.compile_error import CompileError
 from tests.device import LaunchingDevice
 from conformance.runtimes import open_runtime
 

@@ -18,13 +18,13 @@ from conformance.engine.messages import ORDERS, Setup
 from conformance.engine.remote_executor import Executor, Function, Lost
 from conformance.outcome import Failure
 from conformance.port.compiling.in_child import compile_in_child
-from conformance.port.compiling.target import Limits, Target
+from conformance.port.compiling.target import CompileLimits, CompileTarget
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import choose, runtime_kind
-from conformance.runtimes.hip.errors import CompileError
 from conformance.spec.kernel import Kernel
+from conformance.toolchains.compile_error import CompileError
 from conformance.toolchains.targets import wave_macros
 from conformance.verdict.judge import Judging
 from conformance.verdict.loop import run_cases
@@ -78,14 +78,14 @@ class Port(Held):
         """The errors in ``path``, each with its places; without any it is the code from now on."""
         state = self._start()
         assert state.ready is not None
-        target = Target("cpu", self.wave, state.ready.arch, state.ready.identity)
+        target = CompileTarget(runtime_kind("cpu"), self.wave, state.ready.arch, state.ready.identity)
         build = runtime_kind("cpu").launchers if launchers else None
         words = () if build is None else build.words
         source = KernelSource(path, root)
         options = replace(self._options, defines=(*wave_macros(self.wave), *self._options.defines))
-        flags = [*options.compiler_flags((path.parent,), (root,)), *words, *target.words()]
+        flags = [*options.compiler_flags((path.parent,), (root,)), *words, *target.flags()]
         try:  # not through the cache, whose keys have the paths, and never a part of the source
-            code = compile_in_child(source.text(), source.label, flags, target, self._supervisor, Limits(1500.0))
+            code = compile_in_child(source.text(), source.label, flags, target, self._supervisor, CompileLimits(1500.0))
         except CompileError as error:
             return _errors(error.log)
         self._code = (code, source.label, launchers)

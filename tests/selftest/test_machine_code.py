@@ -9,7 +9,7 @@ import pytest
 
 from conformance.runtimes.cpu.build import build
 from conformance.runtimes.isa.build import isa_plan
-from conformance.toolchains.amd import HIPCC_KINDS, Toolchain, find_toolchain
+from conformance.toolchains.amd import HIPCC_KINDS, AmdToolchain, find_toolchain
 from conformance.toolchains.host import NoCompiler
 from conformance.toolchains.targets import AmdError, targets_of
 from tests.isa_runtime.machine import Machine
@@ -53,7 +53,7 @@ PLANTED = (
 
 
 @pytest.fixture(scope="module")
-def toolchain() -> Toolchain:
+def toolchain() -> AmdToolchain:
     try:
         return find_toolchain(targets_of(",".join(TARGETS)), HIPCC_KINDS)
     except AmdError as missing:
@@ -71,12 +71,12 @@ def machine() -> Iterator[Machine]:
 
 
 @pytest.fixture(scope="module")
-def subjects(toolchain: Toolchain, machine: Machine) -> dict[tuple[str, str], Subject]:
+def subjects(toolchain: AmdToolchain, machine: Machine) -> dict[tuple[str, str], Subject]:
     return {row: subject_of(machine, *row) for row in sorted({row[:2] for row in PLANTED})}
 
 
 @pytest.fixture(scope="module")
-def ports(toolchain: Toolchain, machine: Machine) -> Iterator[dict[str, IsaPort]]:
+def ports(toolchain: AmdToolchain, machine: Machine) -> Iterator[dict[str, IsaPort]]:
     found = {target: IsaPort(target) for target in TARGETS}
     yield found
     for port in found.values():
@@ -84,7 +84,7 @@ def ports(toolchain: Toolchain, machine: Machine) -> Iterator[dict[str, IsaPort]
 
 
 @pytest.mark.nightly("compiles and judges mutants")
-def test_a_sample_of_the_mutants_is_killed(toolchain: Toolchain, machine: Machine) -> None:
+def test_a_sample_of_the_mutants_is_killed(toolchain: AmdToolchain, machine: Machine) -> None:
     campaign = Campaign(machine, 1)
     for target, names in SAMPLED.items():
         campaign.run(target, names, 8)

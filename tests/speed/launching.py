@@ -10,10 +10,10 @@ import numpy as np
 from conformance.cases.launch import Buffer, Launch, Null, Scalar
 from conformance.files import kernels_folder
 from conformance.port.compiling.cache import made
-from conformance.port.compiling.target import Target
+from conformance.port.compiling.target import CompileTarget
 from conformance.port.sources import find_sources
 from conformance.processes import Supervisor
-from conformance.runtimes import open_runtime
+from conformance.runtimes import open_runtime, runtime_kind
 from conformance.runtimes.hip.device import Function
 from tests.device import LaunchingDevice
 
@@ -27,7 +27,7 @@ def launch_microseconds() -> Iterator[tuple[str, float, str]]:
     """
     device = LaunchingDevice(open_runtime("cpu", wave=64, threads=1))
     source = next(found for found in find_sources(kernels_folder()) if found.path.stem == "affine")
-    target = Target("cpu", device.wave, device.arch, device.compiler_identity())
+    target = CompileTarget(runtime_kind("cpu"), device.wave, device.arch, device.compiler_identity())
     with Supervisor() as supervisor:
         code = made(source, target, supervisor).code
     function = device.function(device.load(code), "affine_f32")

@@ -15,9 +15,9 @@ from conformance.port.amd_cache import compile_cached
 from conformance.port.code_objects import parse, read_code_objects
 from conformance.processes import InfrastructureError
 from conformance.toolchains import amd as toolchains
-from conformance.toolchains.amd import KINDS, CompileFailure, Toolchain, find_toolchain
+from conformance.toolchains.amd import KINDS, AmdToolchain, CompileFailure, find_toolchain
 from conformance.toolchains.device_libraries import find_device_libraries, llvm_version
-from conformance.toolchains.targets import AmdError, Target, target
+from conformance.toolchains.targets import AmdError, AmdTarget, target
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def of_kind(kind: toolchains.Kind) -> Toolchain:
+def of_kind(kind: toolchains.Kind) -> AmdToolchain:
     try:
         return find_toolchain([GFX942, GFX1100], [kind])
     except AmdError as missing:
@@ -187,7 +187,7 @@ def test_an_error_of_the_source_stays_one_with_zig(tmp_path: Path) -> None:
 
 @pytest.mark.slow("starts each compiler that is installed")
 @pytest.mark.parametrize("wanted", [GFX942, GFX1100], ids=lambda wanted: wanted.name)
-def test_so_is_a_code_object_that_was_linked_with_one(wanted: Target, tmp_path: Path) -> None:
+def test_so_is_a_code_object_that_was_linked_with_one(wanted: AmdTarget, tmp_path: Path) -> None:
     toolchain, source, output = of_kind("clang"), tmp_path / "undefined.hip", tmp_path / "k.hsaco"
     source.write_text(UNDEFINED)
     toolchain.compile(source, wanted, output, ["-Xoffload-linker", "--unresolved-symbols=ignore-all"])

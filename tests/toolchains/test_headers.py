@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conformance.runtimes.hip.errors import first_error
 from conformance.toolchains import headers
+from conformance.toolchains.compile_error import first_error
 from conformance.toolchains.headers import headers_of, hip_version, lacks_function, with_releases
 from conformance.toolchains.library_faults import header_fault, library_fault
 

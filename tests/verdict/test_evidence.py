@@ -15,8 +15,9 @@ from conformance.dtypes import dtype
 from conformance.outcome import Evidence
 from conformance.processes import InfrastructureError
 from conformance.report.causes.table import CAUSES
-from conformance.runtimes.hip.errors import HipError, first_error
+from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
+from conformance.toolchains.compile_error import first_error
 from conformance.verdict import trials
 from conformance.verdict.compare import wrong_elements
 from conformance.verdict.evidence import RIGHT_IN_ANOTHER_ORDER, evidence_of, evidence_of_fault, fault_kind

@@ -2,9 +2,12 @@
 
 A file has a docstring that begins "``candle-parity NAME``: what it does.", which ``--help`` shows; ``options``, which
 adds the options that it alone has (those that several commands share are rows of ``conformance.settings``); and
-``command``, which takes the arguments and gives the exit code::
+``command``, which takes the arguments and gives the exit code. ``EXAMPLES`` and ``EXIT_CODES`` are for ``--help`` and
+the man page; without the latter the codes are those of ``conformance.cli.usage.MOST_EXITS``::
 
     \"\"\"``candle-parity count``: how many kernels there are.\"\"\"
+
+    EXAMPLES = (("candle-parity count --module unary", "those of a module"),)
 
     def options(parser: CommandParser) -> None:
         parser.add_argument("--module", help="of this module")

@@ -35,6 +35,9 @@ from conformance.writing import write_text
 _MEASURING = {"patterns": "PATTERN", "against": "--against", "size": "--size", "json": "--json"}
 """What says what to measure besides the options of every command that launches, by its name in the arguments."""
 
+EXAMPLES = (("candle-parity bench 'uexp_*' --kernels path/to/port --against other/port", "two trees side by side"),)
+EXIT_CODES = "0 measured; 1 something could not be measured, or the run was cut off; 2 bad usage or bad input"
+
 
 def options(parser: CommandParser) -> None:
     take_patterns(parser, OVER_CASES)

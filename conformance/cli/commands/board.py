@@ -16,6 +16,8 @@ from conformance.session.gate import BAD_INPUT, MET
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line
 
+EXAMPLES = (("candle-parity board ours.json.xz theirs.json.xz --html board.html", "two ports on one page"),)
+
 
 def options(parser: CommandParser) -> None:
     parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or ports wrote")

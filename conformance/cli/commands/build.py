@@ -16,8 +16,8 @@ from conformance.cli.compile import Job, compile_tree, first_error, missing_head
 from conformance.cli.progress import progress
 from conformance.cli.usage import CommandParser
 from conformance.option import json_file, workers
-from conformance.port.amd_cache import Compiled
-from conformance.port.check.findings import Finding
+from conformance.port.amd_cache import AmdCode
+from conformance.port.check.findings import CheckFinding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
 from conformance.port.declared.names import Names
 from conformance.port.sources import KernelSource, SourceError
@@ -27,11 +27,16 @@ from conformance.session.setup import config_from, print_tree, tree_from
 from conformance.settings import Settings
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line, quoted, visible
-from conformance.toolchains.amd import CompileFailure, Toolchain, find_toolchain
-from conformance.toolchains.targets import Target, targets_of
+from conformance.toolchains.amd import AmdToolchain, CompileFailure, find_toolchain
+from conformance.toolchains.targets import AmdTarget, targets_of
 from conformance.writing import refuse_links, write_inside
 
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
+
+EXAMPLES = (
+    ("candle-parity build --kernels path/to/port --arch gfx942,gfx1100 --out objects", "code objects for two GPUs"),
+)
+EXIT_CODES = "0 everything compiles; 1 something does not; 2 bad usage, bad input, or no compiler for AMD targets"
 
 
 def options(parser: CommandParser) -> None:
@@ -77,11 +82,11 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_record(record, arguments.json)
     findings = check_objects([file for _, file in objects], specs.kernels, (), False, tree.declared.launch)
-    if len(objects) == len(jobs) and not any(job.result.broken for job in jobs if isinstance(job.result, Compiled)):
+    if len(objects) == len(jobs) and not any(job.result.broken for job in jobs if isinstance(job.result, AmdCode)):
         # Else what does not compile may have them.
         missing = tree.declared.names.ports.keys() - {name for _, file in objects for name in file.code.kernels}
         said = tree.declared.names.unmatched(missing)
-        findings += [Finding("unmatched_alias", "", text, tree.declared.file) for text in said]
+        findings += [CheckFinding("unmatched_alias", "", text, tree.declared.file) for text in said]
     _print(specs, jobs, objects, targets, findings, toolchain, arguments.out, tree.declared.names)
     failed = [job for job in jobs if isinstance(job.result, CompileFailure) or job.result.broken]
     if any(missing_header(job, toolchain) is None for job in failed) or any(not found.is_warning for found in findings):
@@ -120,7 +125,7 @@ def _names(sources: Sequence[KernelSource]) -> Mapping[KernelSource, PurePosixPa
     }
 
 
-def _failed(jobs: Sequence[Job], target: Target, toolchain: Toolchain) -> dict[str, str]:
+def _failed(jobs: Sequence[Job], target: AmdTarget, toolchain: AmdToolchain) -> dict[str, str]:
     return {
         job.source.label: first_error(job.result, job.source.root)
         for job in jobs
@@ -128,19 +133,19 @@ def _failed(jobs: Sequence[Job], target: Target, toolchain: Toolchain) -> dict[s
     }
 
 
-def _lacking(jobs: Sequence[Job], target: Target, toolchain: Toolchain) -> dict[str, str]:
+def _lacking(jobs: Sequence[Job], target: AmdTarget, toolchain: AmdToolchain) -> dict[str, str]:
     """The sources that nobody has judged, each with the header that the installation lacks."""
     unjudged = [job for job in jobs if job.target == target and isinstance(job.result, CompileFailure)]
     absent = {job.source.label: missing_header(job, toolchain) for job in unjudged}
     return {label: said for label, said in absent.items() if said is not None}
 
 
-def _broken(jobs: Sequence[Job], target: Target, names: Names) -> dict[str, str]:
+def _broken(jobs: Sequence[Job], target: AmdTarget, names: Names) -> dict[str, str]:
     """The kernels, under Candle's ``names``, that do not compile in sources that do without them, and their errors."""
     return {
         shown: broken.why
         for job in jobs
-        if job.target == target and isinstance(job.result, Compiled)
+        if job.target == target and isinstance(job.result, AmdCode)
         for name, broken in job.result.broken.items()
         for shown in names.shown(name)
     }
@@ -150,20 +155,20 @@ def _print(
     specs: Specs,
     jobs: Sequence[Job],
     objects: Sequence[tuple[Job, ObjectFile]],
-    targets: Sequence[Target],
-    findings: Sequence[Finding],
-    toolchain: Toolchain,
+    targets: Sequence[AmdTarget],
+    findings: Sequence[CheckFinding],
+    toolchain: AmdToolchain,
     out: Path,
     called: Names,
 ) -> None:
-    cells: dict[tuple[str, Target], str] = {}
+    cells: dict[tuple[str, AmdTarget], str] = {}
     for job in jobs:
         if isinstance(job.result, CompileFailure):
             lacking = missing_header(job, toolchain) is not None
             cells[job.source.label, job.target] = "lacks a header of HIP's" if lacking else "does not compile"
     for job, file in objects:
         rows = file.code.kernels.values()
-        refused = len(job.result.broken) if isinstance(job.result, Compiled) else 0
+        refused = len(job.result.broken) if isinstance(job.result, AmdCode) else 0
         # The outlier among registers and shared memory limits the waves in flight.
         lds = max((row.lds for row in rows), default=0)
         scratch = max((row.scratch for row in rows), default=0)

@@ -14,7 +14,7 @@ from conformance.cli.usage import OVER_KERNELS, CommandParser, take_patterns
 from conformance.engine.modes import Tree
 from conformance.files import shipped_name
 from conformance.option import json_file, workers
-from conformance.port.check.findings import OF_THE_WHOLE, Finding
+from conformance.port.check.findings import OF_THE_WHOLE, CheckFinding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
 from conformance.port.check.report import CheckReport, report_json, report_text
 from conformance.port.check.source import SourceTree, check_launchers, check_sources, read_tree, under_candles_names
@@ -30,10 +30,19 @@ from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.text import one_line, visible
 from conformance.toolchains.amd import CompileFailure, find_toolchain
-from conformance.toolchains.targets import AmdError, Target, targets_of
+from conformance.toolchains.targets import AmdError, AmdTarget, targets_of
 
 _LINES = "-gline-tables-only"
 """Adds the source lines of instructions to a code object, and changes none of these."""
+
+EXAMPLES = (
+    (
+        "candle-parity check --kernels path/to/port --partial",
+        "names and parameters of what is there; needs no compiler",
+    ),
+    ("candle-parity check --kernels path/to/port --arch gfx942", "compile for a GPU too"),
+)
+EXIT_CODES = "0 clean (warnings are allowed); 1 findings; 2 a source cannot be read, or nothing is there to check"
 
 
 def options(parser: CommandParser) -> None:
@@ -63,7 +72,7 @@ def command(arguments: argparse.Namespace) -> int:
     nothing = not objects and not unread and not any(tree.definitions.values()) and not tree.errors
     if nothing and not defined:
         raise SourceError(f"kernels path {path} defines no kernel; expected __global__ functions in .hip or .cu files")
-    findings = [Finding("unreadable", "", str(error), label) for label, error in unread]
+    findings = [CheckFinding("unreadable", "", str(error), label) for label, error in unread]
     findings += [*_unmatched(port, tree, objects, defined), *_excluded(port, tree, objects)]
     if texts:
         findings += check_sources(tree, specs.kernels, wanted)
@@ -92,12 +101,12 @@ def command(arguments: argparse.Namespace) -> int:
     return 2 if broken else 1 if report.errors else 0
 
 
-def _excluded(port: Tree, tree: SourceTree, objects: Sequence[ObjectFile]) -> list[Finding]:
+def _excluded(port: Tree, tree: SourceTree, objects: Sequence[ObjectFile]) -> list[CheckFinding]:
     """A finding for each kernel that the port has and says that it does not."""
     places = {one.name: tree.place(source, one) for source, found in tree.definitions.items() for one in found}
     places |= {name: file.label for file in objects for name in file.code.kernels if name not in places}
     return [
-        Finding("excluded", name, "is excluded there; remove the row, or narrow it", place)
+        CheckFinding("excluded", name, "is excluded there; remove the row, or narrow it", place)
         for name, place in places.items()
         if port.declared.excluded(name) is not None
     ]
@@ -111,14 +120,16 @@ def _left_out(port: Tree, kernels: Sequence[Kernel]) -> Counter[str]:
 
 def _unmatched(
     port: Tree, tree: SourceTree, objects: Sequence[ObjectFile], launchers: Collection[str]
-) -> list[Finding]:
+) -> list[CheckFinding]:
     """A finding for each alias that names no kernel of the port; none where a source could not be read."""
     if tree.errors:
         return []
     defined = {one.name for found in tree.definitions.values() for one in found}
     defined |= {name for file in objects for name in file.code.kernels} | set(launchers)
     missing = port.declared.names.ports.keys() - defined
-    return [Finding("unmatched_alias", "", text, port.declared.file) for text in port.declared.names.unmatched(missing)]
+    return [
+        CheckFinding("unmatched_alias", "", text, port.declared.file) for text in port.declared.names.unmatched(missing)
+    ]
 
 
 def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile], list[tuple[str, AmdError]]]:
@@ -142,17 +153,17 @@ def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile], list[tuple[
 
 
 def _compile(
-    sources: Sequence[KernelSource], targets: Sequence[Target], options: BuildOptions, jobs: int, names: Names
-) -> tuple[list[ObjectFile], list[Finding]]:
+    sources: Sequence[KernelSource], targets: Sequence[AmdTarget], options: BuildOptions, jobs: int, names: Names
+) -> tuple[list[ObjectFile], list[CheckFinding]]:
     """The code objects of ``sources`` for each target, and a finding, under Candle's ``names``, for each source and
     kernel that does not compile."""
     toolchain = find_toolchain(targets)
     objects: list[ObjectFile] = []
-    failed: list[Finding] = []
+    failed: list[CheckFinding] = []
     for job in compile_tree(toolchain, sources, targets, options, jobs):
         if isinstance(job.result, CompileFailure):
             reason = missing_header(job, toolchain) or first_error(job.result, job.source.root)
-            failed.append(Finding("compile_error", "", reason, job.source.label, None, job.target.name))
+            failed.append(CheckFinding("compile_error", "", reason, job.source.label, None, job.target.name))
             continue
         code = parse(job.result.code, job.source.label)
         if lost_signs(code):
@@ -161,7 +172,7 @@ def _compile(
                 code = parse(lined.result.code, job.source.label)
         objects.append(ObjectFile(job.source.label, code))
         failed += [
-            Finding("compile_error", shown, broken.why, broken.place, None, job.target.name)
+            CheckFinding("compile_error", shown, broken.why, broken.place, None, job.target.name)
             for name, broken in job.result.broken.items()
             for shown in names.shown(name)
         ]

@@ -12,6 +12,12 @@ from conformance.errors import UsageError
 
 SHELLS = ("bash", "zsh", "fish")
 
+EXAMPLES = (
+    ('eval "$(candle-parity completion bash)"', "for this shell; in ~/.bashrc for every one"),
+    ('eval "$(candle-parity completion zsh)"', "the same for zsh, in ~/.zshrc"),
+    ("candle-parity completion fish | source", "the same for fish"),
+)
+
 
 def options(parser: CommandParser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="the shell that reads them")

@@ -14,6 +14,9 @@ from conformance.record.model import BUILD
 from conformance.report.comparison import comparison_json, render_comparison
 from conformance.session.gate import MET, NOT_MET
 
+EXAMPLES = (("candle-parity diff old.json.xz new.json.xz --fail-on-worse", "two runs, two ports or two devices"),)
+EXIT_CODES = "0 compared; 1 with --fail-on-worse: something became worse; 2 bad usage or bad input"
+
 
 def options(parser: CommandParser) -> None:
     parser.add_argument("old", type=Path, metavar="OLD", help="a record that run or replay wrote")

@@ -18,7 +18,8 @@ from conformance.cli.usage import CommandParser
 from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.pool import EngineError
-from conformance.engine.run import Result, run
+from conformance.engine.result import Result
+from conformance.engine.run import run
 from conformance.errors import UsageError
 from conformance.files import kernels_folder
 from conformance.port.sources import SourceError
@@ -34,6 +35,9 @@ KERNEL = "fill_u32"
 _CASES = 4
 _MARKS = {"ok": "ok", "todo": "!!", "none": "--"}
 _WIDTH, _HEAD = 118, 20
+
+EXAMPLES = (("candle-parity doctor", "what this machine can run, and what it lacks"),)
+EXIT_CODES = "0 kernels can be run here; 1 they cannot; 2 bad usage"
 
 
 def options(parser: CommandParser) -> None:

@@ -19,6 +19,9 @@ from conformance.upstream.edit import leaves_its_file, updated_specs
 from conformance.upstream.stubs import file_head, stubs
 from conformance.writing import write_text
 
+EXAMPLES = (("candle-parity drift --candle path/to/candle", "what Candle has changed since the specs"),)
+EXIT_CODES = "0 as the specs; 1 something differs; 2 bad usage or bad input"
+
 
 def options(parser: CommandParser) -> None:
     parser.add_argument("--candle", type=Path, required=True, metavar="PATH", help="the root of a Candle checkout")

@@ -29,6 +29,8 @@ from reference.expected import Expected
 FORMAT = "candle-parity goldens 2"
 """The value of ``format`` in the metadata; docs/goldens.md describes it."""
 
+EXAMPLES = (("candle-parity export 'uexp_*' --safetensors cases", "inputs and expected outputs for other tests"),)
+
 
 def options(parser: CommandParser) -> None:
     parser.description = (

@@ -7,6 +7,8 @@ import argparse
 from conformance.cli.usage import CommandParser, meant
 from conformance.errors import UsageError
 
+EXAMPLES = (("candle-parity help run", "the options of a command"),)
+
 
 def options(parser: CommandParser) -> None:
     parser.add_argument("of", nargs="?", metavar="COMMAND", help="a command (default: what commands there are)")

@@ -15,11 +15,16 @@ from conformance.cli.ending import screen
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.errors import UsageError
 from conformance.option import STDOUT, json_file
-from conformance.session.selection import check_cases, counted, select
+from conformance.session.selection import check_cases, counts_by_entry, select
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.text import shortened
 from conformance.writing import write_text
+
+EXAMPLES = (
+    ("candle-parity list 'u*_f16'", "kernels, parameters and counts of cases"),
+    ("candle-parity list uexp_f32 --cases", "case ids"),
+)
 
 
 def options(parser: CommandParser) -> None:
@@ -51,7 +56,7 @@ def command(arguments: argparse.Namespace) -> int:
         answer = [_row(kernel, counts[kernel.name], ids if arguments.cases else {}) for kernel in kernels]
         write_text(arguments.json, json.dumps({"kernels": answer}, indent=1) + "\n")
         return 0
-    total = f"{', '.join(counted(kernels))}, {sum(counts.values())} cases"
+    total = f"{', '.join(counts_by_entry(kernels))}, {sum(counts.values())} cases"
     if not named and specs.launchers:
         total += f"; {len(specs.launchers)} launchers besides: --module {' --module '.join(specs.launcher_modules)}"
     if arguments.cases:

@@ -35,6 +35,8 @@ examples:
   candle-parity new cast_i64_f16 --like cast_i64_f32 --line 1234 --ulp 0 --source "one rounding"
 """
 
+EXAMPLES = (("candle-parity new 'usquare_{f32,f16}' --like usqr_f32", "the edits that add two kernels"),)
+
 
 def options(parser: CommandParser) -> None:
     parser.description = (

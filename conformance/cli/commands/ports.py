@@ -54,6 +54,15 @@ class _Listed:
     declares: Mapping[str, Any]
 
 
+EXAMPLES = (
+    (
+        "candle-parity ports ports.toml --checkouts checkouts --out records --fetch",
+        "clone and judge the ports of a list",
+    ),
+)
+EXIT_CODES = "0 every port has a record; 2 one has none, bad usage or bad input"
+
+
 def options(parser: CommandParser) -> None:
     parser.add_argument("list", type=Path, metavar="LIST", help="ports.toml")
     parser.add_argument("--checkouts", type=Path, required=True, metavar="DIR", help="the folder with their checkouts")

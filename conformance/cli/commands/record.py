@@ -17,20 +17,21 @@ from conformance.cli.progress import display
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.engine.compiler import NOT_HERE
 from conformance.engine.recordings import RecordAnswers
-from conformance.engine.run import Result, run
+from conformance.engine.result import Result
+from conformance.engine.run import run
 from conformance.errors import UsageError
 from conformance.record.assemble import assemble
 from conformance.replay.archive import SUFFIX
 from conformance.replay.recorder import PART_SUFFIX, pack_parts
 from conformance.report.kernels import explain
 from conformance.runtimes import runtime_kind
-from conformance.runtimes.hip.device import first_error
-from conformance.session.selection import check_cases, counted, select, without_undefined
+from conformance.session.selection import check_cases, counts_by_entry, select, without_undefined
 from conformance.session.setup import config_from, jobs_for, print_notes, print_tree, setup_from, tree_from
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.text import one_line
+from conformance.toolchains.compile_error import first_error
 
 _PROVENANCE = {
     *("runtime", "device", "arch", "wave", "host", "hip_python", "started", "upstream_commit"),
@@ -40,6 +41,9 @@ _PROVENANCE = {
 
 _PACKERS = 4
 """Modules compressed at a time: more would hold most of the recording in memory at once."""
+
+EXAMPLES = (("candle-parity record traces 'uexp_*' --kernels path/to/port", "what kernels answer, for replay"),)
+EXIT_CODES = "0 recorded; 1 some launches were not; 2 bad usage or bad input"
 
 
 def options(parser: CommandParser) -> None:
@@ -122,7 +126,7 @@ def _finish(kernels: Sequence[Kernel], result: Result, recorded: int, out: Path)
     bad = [outcome for outcome in outcomes if outcome.status not in ("pass", "missing")]
     left_out = sum(outcome.left_out for outcome in outcomes)
     answered = {outcome.name for outcome in outcomes if outcome.cases > outcome.failed}
-    whose = " and ".join(counted([kernel for kernel in kernels if kernel.name in answered])) or "0 kernels"
+    whose = " and ".join(counts_by_entry([kernel for kernel in kernels if kernel.name in answered])) or "0 kernels"
     for label, log in result.compile_logs.items():
         print(f"candle-parity: {one_line(f'{label} does not compile: {first_error(log)}')}", file=sys.stderr)
     for outcome in bad:

@@ -20,6 +20,11 @@ from conformance.settings import Gate, Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, did_you_mean, load_specs
 
+EXAMPLES = (
+    ("candle-parity replay reference/traces --kernels path/to/port", "a port by what Candle's kernels answered"),
+)
+EXIT_CODES = "as those of `run`"
+
 
 def options(parser: CommandParser) -> None:
     parser.add_argument(

@@ -57,6 +57,19 @@ class _Wiring(BaseModel):
     launchers: list[_Row] = []
 
 
+EXAMPLES = (
+    ("candle-parity report parity.json.xz", "the table again"),
+    (
+        "candle-parity report parity.json.xz --html parity.html --md PARITY.md",
+        "one file that opens anywhere, and Markdown",
+    ),
+    ("candle-parity report shard-*.json.xz --json parity.json.xz", "the parts of a run as one record"),
+)
+EXIT_CODES = (
+    "0 rendered, and the gates that were asked for are met; 1 not met; 2 bad usage or bad input, or a shard is missing"
+)
+
+
 def options(parser: CommandParser) -> None:
     parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
     parser.add_argument("--annotations", action="store_true", help="print failures as GitHub shows them at the lines")

@@ -13,6 +13,18 @@ from conformance.session.setup import config_from, print_notes, setup_from, tree
 from conformance.settings import Gate, Settings
 from conformance.spec.load import load_specs
 
+EXAMPLES = (
+    ("candle-parity run --kernels path/to/port", "every kernel of a port"),
+    ("candle-parity run --kernels path/to/port 'u*_f16' --module unary --wave 32", "some of them, in waves of 32"),
+    ("candle-parity run --kernels path/to/port 'uexp_*(layout=transposed;*)'", "cases by their fields"),
+    ("candle-parity run --kernels path/to/port --runtime isa --arch gfx942", "as AMD's machine code, interpreted"),
+    ("candle-parity run --kernels path/to/port --fail-under 80 --json parity.json.xz", "a gate for CI"),
+)
+EXIT_CODES = (
+    "0 met; 1 not met (without a gate: a failure that the port does not declare); 2 no verdict: bad usage, bad input, "
+    "nothing judged; 130, 143 and 129 stopped by Ctrl-C, SIGTERM and SIGHUP"
+)
+
 
 def options(parser: CommandParser) -> None:
     take_patterns(parser, OVER_CASES)

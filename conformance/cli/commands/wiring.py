@@ -23,6 +23,9 @@ from conformance.spec.load import load_specs
 from conformance.text import visible
 from conformance.writing import write_text
 
+EXAMPLES = (("candle-parity wiring --candle path/to/candle", "which kernels are asked for, with file and line"),)
+EXIT_CODES = "0 every kernel is asked for; 1 some are not, or are not in the specs; 2 bad usage or bad input"
+
 
 def options(parser: CommandParser) -> None:
     parser.add_argument("--candle", type=Path, required=True, metavar="PATH", help="the root of a Candle checkout")

@@ -10,19 +10,10 @@ from datetime import UTC, datetime
 from conformance.engine.messages import Compiled, Ready, Setup
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Compilation, ProgressCallback, answers, no_progress, to_compile
-from conformance.engine.timing.measure import Counted, Measurement
+from conformance.engine.timing.measure import Counted, Loss, Measurement
 from conformance.engine.timing.requests import Time, Timed, TimeTrees
 from conformance.engine.timing.workload import workloads
-from conformance.outcome import Row
 from conformance.spec.kernel import Kernel
-
-
-class Loss(Row):
-    """Cases of a kernel that could not be timed, and why."""
-
-    kernel: str
-    cases: tuple[str, ...] = ()
-    why: str
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from statistics import median
 
 from conformance.cases.launch import POISON_BYTE, Buffer, Launch, Stream
 from conformance.engine.timing.workload import bytes_moved, operations
+from conformance.outcome import Row
 from conformance.runtimes.hip.calling import PreparedCall
 from conformance.runtimes.hip.device import Device, Function, Resources, argument_bytes, describe
 from conformance.runtimes.hip.errors import HipError
@@ -89,6 +90,14 @@ class Counted:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     counts: LaunchCounts
+
+
+class Loss(Row):
+    """Cases of a kernel that could not be timed, and why."""
+
+    kernel: str
+    cases: tuple[str, ...] = ()
+    why: str
 
 
 class Bench:

@@ -37,7 +37,7 @@ WARNING_KINDS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckFinding:
     """One finding, ``kind`` of those above.
 
     ``kernel`` is the name it is about: as defined for what is defined, else as in the specs; empty for a whole file.

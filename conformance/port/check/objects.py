@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conformance.geometry import GeometryRow
-from conformance.port.check.findings import Finding
+from conformance.port.check.findings import CheckFinding
 from conformance.port.check.near_names import intended_names, nearest
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import CodeObject, KernelObject, read_code_objects
@@ -50,29 +50,31 @@ def check_objects(
     wanted: Sequence[Kernel],
     names: bool = True,
     geometry: Sequence[GeometryRow] = (),
-) -> list[Finding]:
+) -> list[CheckFinding]:
     """The findings of ``files``, target by target; only ``wanted`` kernels can be missing.
 
     Without ``names`` only what does not depend on names: for objects of sources that were checked themselves.
     ``geometry`` is what the port declares of its launches.
     """
-    findings: list[Finding] = []
+    findings: list[CheckFinding] = []
     for target in dict.fromkeys(file.code.target for file in files):
         mine = [file for file in files if file.code.target == target]
         first: dict[str, str] = {}
         for file in mine:
             for name, kernel in file.code.kernels.items():
                 if name in first:
-                    findings.append(Finding("duplicate", name, f"is in {first[name]} too", file.label, None, target))
+                    findings.append(
+                        CheckFinding("duplicate", name, f"is in {first[name]} too", file.label, None, target)
+                    )
                     continue
                 first[name] = file.label
                 if name in kernels:
                     message = difference(kernels[name], arguments(kernel))
                     if message is not None:
-                        findings.append(Finding("arguments", name, message, file.label, None, target))
+                        findings.append(CheckFinding("arguments", name, message, file.label, None, target))
                     message = _block_limit(kernel, kernels[name], geometry)
                     if message is not None:
-                        findings.append(Finding("block_limit", name, message, file.label, None, target))
+                        findings.append(CheckFinding("block_limit", name, message, file.label, None, target))
                 findings += resources(kernel, file.label, target)
             for lost in lost_signs(file.code):
                 kernel_of_candle = kernels.get(file.names.candle(lost.function) or "")
@@ -80,7 +82,7 @@ def check_objects(
                     continue  # a weight of 0 is right with either sign
                 place = lost.place or file.label
                 findings += [
-                    Finding("zero_sign", name, lost.message, place, None, target)
+                    CheckFinding("zero_sign", name, lost.message, place, None, target)
                     for name in file.names.shown(lost.function)
                 ]
         if names:
@@ -102,22 +104,22 @@ def _block_limit(kernel: KernelObject, wanted: Kernel, geometry: Sequence[Geomet
     )
 
 
-def resources(kernel: KernelObject, label: str, target: str) -> list[Finding]:
+def resources(kernel: KernelObject, label: str, target: str) -> list[CheckFinding]:
     """Warnings of what ``kernel`` needs: spilled registers, and shared memory over the target's limit."""
     findings = []
     if kernel.vgpr_spills or kernel.sgpr_spills:
         message = f"spills {kernel.vgpr_spills or 0} vector and {kernel.sgpr_spills or 0} scalar registers"
-        findings.append(Finding("spills", kernel.name, message, label, None, target))
+        findings.append(CheckFinding("spills", kernel.name, message, label, None, target))
     limit = lds_bytes(target.partition(":")[0])
     if kernel.lds > limit:
         message = f"needs {kernel.lds:,} bytes of shared memory, {target} has {limit:,}"
-        findings.append(Finding("lds", kernel.name, message, label, None, target))
+        findings.append(CheckFinding("lds", kernel.name, message, label, None, target))
     return findings
 
 
 def _names(
     first: Mapping[str, str], kernels: Mapping[str, Kernel], wanted: Sequence[Kernel], target: str
-) -> list[Finding]:
+) -> list[CheckFinding]:
     findings = []
     missing = [kernel.name for kernel in wanted if kernel.name not in first]
     extra = [name for name in first if name not in kernels]
@@ -127,7 +129,7 @@ def _names(
         hint = "" if near is None else f"; near {near}, {'which is missing' if near in missing else 'which is there'}"
         mangled = '; the name is mangled: extern "C" is missing' if name.startswith("_Z") else ""
         why = f"is not a name of the specs{mangled or hint}"
-        findings.append(Finding("extra", name, why, first[name], near, target))
+        findings.append(CheckFinding("extra", name, why, first[name], near, target))
     for name in missing:
-        findings.append(Finding("missing", name, "is in no code object", None, None, target))
+        findings.append(CheckFinding("missing", name, "is in no code object", None, None, target))
     return findings

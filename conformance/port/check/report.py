@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from tabulate import tabulate
 
-from conformance.port.check.findings import ERROR_KINDS, WARNING_KINDS, Finding
+from conformance.port.check.findings import ERROR_KINDS, WARNING_KINDS, CheckFinding
 from conformance.port.check.near_names import suggested_aliases
 from conformance.port.check.objects import ObjectFile
 from conformance.port.check.source import SourceTree
@@ -29,16 +29,16 @@ class CheckReport:
     kernels: str
     tree: SourceTree
     objects: Sequence[ObjectFile]
-    findings: Sequence[Finding]
+    findings: Sequence[CheckFinding]
     specs: Mapping[str, Kernel]
     names: Names = OWN_NAMES
 
     @property
-    def errors(self) -> list[Finding]:
+    def errors(self) -> list[CheckFinding]:
         return [finding for finding in self.findings if not finding.is_warning]
 
     @property
-    def warnings(self) -> list[Finding]:
+    def warnings(self) -> list[CheckFinding]:
         return [finding for finding in self.findings if finding.is_warning]
 
 
@@ -161,12 +161,12 @@ def _object_table(files: Sequence[ObjectFile]) -> list[str]:
     return tabulate(body, headers=heads).splitlines()
 
 
-def _described(finding: Finding) -> str:
+def _described(finding: CheckFinding) -> str:
     where = " ".join(part for part in (finding.place, f"[{finding.target}]" if finding.target else "") if part)
     return one_line(": ".join(part for part in (where, f"{finding.kernel} {finding.message}".strip()) if part))
 
 
-def _missing(found: Sequence[Finding], specs: Mapping[str, Kernel]) -> list[str]:
+def _missing(found: Sequence[CheckFinding], specs: Mapping[str, Kernel]) -> list[str]:
     """Missing kernels by target, module and family: a whole family in one word."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for finding in found:

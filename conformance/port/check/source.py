@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from conformance.port.check.findings import Finding
+from conformance.port.check.findings import CheckFinding
 from conformance.port.check.near_names import intended_names, nearest, other_dtypes
 from conformance.port.declared.names import Names
 from conformance.port.definitions.scan import Definition, in_parallel, scan_source
@@ -62,12 +62,12 @@ def read_tree(sources: Sequence[KernelSource], options: BuildOptions = NO_OPTION
     )
 
 
-def check_sources(tree: SourceTree, kernels: Mapping[str, Kernel], wanted: Sequence[Kernel]) -> list[Finding]:
+def check_sources(tree: SourceTree, kernels: Mapping[str, Kernel], wanted: Sequence[Kernel]) -> list[CheckFinding]:
     """The findings of ``tree`` against ``kernels`` (all of the specs); only ``wanted`` ones can be missing."""
     findings = []
     for source, error in tree.errors.items():
         place, problem = source.located(error)
-        findings.append(Finding("unreadable", "", problem, place))
+        findings.append(CheckFinding("unreadable", "", problem, place))
     rows = [
         (definition, tree.place(source, definition))
         for source, found in tree.definitions.items()
@@ -86,26 +86,27 @@ def check_sources(tree: SourceTree, kernels: Mapping[str, Kernel], wanted: Seque
         if name not in first:
             first[name] = (definition, place)
         elif place != first[name][1]:
-            findings.append(Finding("duplicate", name, f"is defined at {first[name][1]} too", place))
+            findings.append(CheckFinding("duplicate", name, f"is defined at {first[name][1]} too", place))
     for name, (definition, place) in first.items():
         if name in kernels:
             findings += _of_kernel(kernels[name], definition, place)
     return [*findings, *_names(first, kernels, wanted)]
 
 
-def _of_kernel(kernel: Kernel, definition: Definition, place: str) -> list[Finding]:
+def _of_kernel(kernel: Kernel, definition: Definition, place: str) -> list[CheckFinding]:
     findings = []
     if not definition.extern_c:
-        findings.append(Finding("extern_c", kernel.name, 'extern "C" is missing: its symbol is mangled', place))
+        findings.append(CheckFinding("extern_c", kernel.name, 'extern "C" is missing: its symbol is mangled', place))
     findings += [
-        Finding(kind, kernel.name, message, place) for kind, message in differences(kernel, written(definition.params))
+        CheckFinding(kind, kernel.name, message, place)
+        for kind, message in differences(kernel, written(definition.params))
     ]
     return findings
 
 
 def _names(
     first: Mapping[str, tuple[Definition, str]], kernels: Mapping[str, Kernel], wanted: Sequence[Kernel]
-) -> list[Finding]:
+) -> list[CheckFinding]:
     findings = []
     missing = {kernel.name: kernel for kernel in wanted if kernel.name not in first}
     extra = [name for name in first if name not in kernels]
@@ -115,31 +116,31 @@ def _names(
         meant = intended.get(name)
         if meant is not None and not differences(kernels[meant], written(definition.params)):
             message = f"is not a name of the specs; it has the parameters of {meant}, which is missing"
-            findings.append(Finding("misnamed", name, message, place, meant))
+            findings.append(CheckFinding("misnamed", name, message, place, meant))
             del missing[meant]
             continue
         if not definition.extern_c and meant is None:
             continue  # a building block that the port launches itself
         near = meant or nearest(name, kernels.keys())
         hint = "" if near is None else f"; near {near}, {'which is missing' if near in missing else 'which is defined'}"
-        findings.append(Finding("extra", name, f"is not a name of the specs{hint}", place, near))
+        findings.append(CheckFinding("extra", name, f"is not a name of the specs{hint}", place, near))
     for name, kernel in missing.items():
         others = other_dtypes(kernel, first.keys(), kernels)
         if others:
             message = f"is not defined, though {some(others, 3)} {'is' if len(others) == 1 else 'are'}"
-            findings.append(Finding("missing_dtype", name, message))
+            findings.append(CheckFinding("missing_dtype", name, message))
         else:
-            findings.append(Finding("missing", name, "no source defines it"))
+            findings.append(CheckFinding("missing", name, "no source defines it"))
     return findings
 
 
 def check_launchers(
     sources: Sequence[KernelSource], options: BuildOptions, launchers: Mapping[str, Kernel], names: Names
-) -> tuple[frozenset[str], list[Finding]]:
+) -> tuple[frozenset[str], list[CheckFinding]]:
     """Which of ``launchers`` host functions of ``sources`` define, and what is wrong with these: other parameters, a
     second definition, no C linkage, and a name that is near a launcher's which no source defines."""
     places: dict[str, str] = {}
-    findings: list[Finding] = []
+    findings: list[CheckFinding] = []
     strange: dict[str, str] = {}
     stems = {stem(name) for name in launchers}
     wanted = [names.port(name) for name in launchers]
@@ -154,11 +155,11 @@ def check_launchers(
                     strange[definition.name] = place
                 continue
             if name in places and places[name] != place:
-                findings.append(Finding("duplicate", name, f"is defined at {places[name]} too", place))
+                findings.append(CheckFinding("duplicate", name, f"is defined at {places[name]} too", place))
             places.setdefault(name, place)
             message = difference(launchers[name], definition)
             if message is not None:
-                findings.append(Finding("parameter_type", name, message, place))
+                findings.append(CheckFinding("parameter_type", name, message, place))
     missing = [name for name in launchers if name not in places]
     mangled: dict[str, str] = {}
     for source in sources:
@@ -166,7 +167,7 @@ def check_launchers(
             for one in host_functions(source, options, extern_c=False).values():
                 mangled.setdefault(one.name, f"{source.label_of(str(one.file))}:{one.line}")
     findings += [
-        Finding("extern_c", name, 'extern "C" is missing: its symbol is mangled', mangled[names.port(name)])
+        CheckFinding("extern_c", name, 'extern "C" is missing: its symbol is mangled', mangled[names.port(name)])
         for name in missing
         if names.port(name) in mangled
     ]
@@ -174,6 +175,6 @@ def check_launchers(
         near = nearest(name, missing)
         if near:
             findings.append(
-                Finding("misnamed", name, f"is not a launcher of the specs; {near} is missing", place, near)
+                CheckFinding("misnamed", name, f"is not a launcher of the specs; {near} is missing", place, near)
             )
     return frozenset(places), findings

@@ -12,22 +12,27 @@ from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.amd_cache import OF_HIPRTC, is_for_hipcc
 from conformance.port.compiling.diagnostics import COMPILER_LOST
-from conformance.port.compiling.in_child import Unsupported, compile_in_child
-from conformance.port.compiling.keys import KeptObjects, Manifest, Place, contain, first_key, own_files, settle
-from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly
+from conformance.port.compiling.in_child import CompilerUnsupported, compile_in_child
+from conformance.port.compiling.keys import KeptObjects, Manifest, SourceTree, contain, first_key, own_files, settle
+from conformance.port.compiling.partly import PARTS, Broken, TextRefused, compile_partly
 from conformance.port.compiling.reads import Reads
-from conformance.port.compiling.target import Limits, Target, refused_by_both, refused_by_hiprtc, toolchain_for
+from conformance.port.compiling.target import (
+    CompileLimits,
+    CompileTarget,
+    refused_by_both,
+    refused_by_hiprtc,
+    toolchain_for,
+)
 from conformance.port.definitions.mentioned import mentioned
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
-from conformance.runtimes import runtime_kind
-from conformance.runtimes.hip.errors import CompileError
 from conformance.settings import CompilerChoice
+from conformance.toolchains.compile_error import CompileError
 from conformance.toolchains.targets import wave_macros
 
 if TYPE_CHECKING:
-    from conformance.toolchains.amd import Toolchain
+    from conformance.toolchains.amd import AmdToolchain
     from conformance.toolchains.libraries import LibraryCompiler
 
 _PATIENCE = 30.0
@@ -58,9 +63,9 @@ class _Way:
 
     compiler: str
     key: str
-    words: Sequence[str]
+    flags: Sequence[str]
     folder: Path | None
-    toolchain: Toolchain | LibraryCompiler | None = None
+    toolchain: AmdToolchain | LibraryCompiler | None = None
 
     @property
     def name(self) -> str | None:
@@ -79,11 +84,11 @@ class _Way:
 
 def made(
     source: KernelSource,
-    target: Target,
+    target: CompileTarget,
     supervisor: Supervisor,
     options: BuildOptions = NO_OPTIONS,
     extra: Sequence[str] = (),
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    limits: CompileLimits = CompileLimits(),  # noqa: B008 (frozen)
     compiler: CompilerChoice = "hiprtc",
     library: LibraryCompiler | None = None,
     launchers: bool = False,
@@ -109,11 +114,11 @@ def made(
     if source.is_code_object:
         return Made(source.code())
     text = source.text()
-    place = Place.of(source, options)
-    plan = _Plan(source, text, place, target, supervisor, options, extra, limits, library, launchers)
+    tree = SourceTree.of(source, options)
+    plan = _Plan(source, text, tree, target, supervisor, options, extra, limits, library, launchers)
     plans = plan.by_wave()
     folder = ObjectFolder(cache_folder() / "objects")
-    objects = KeptObjects(folder, place)
+    objects = KeptObjects(folder, tree)
     found = _kept(plans, compiler, objects)
     if found is not None:
         return found
@@ -132,20 +137,20 @@ def made(
 
 @dataclass(frozen=True)
 class Text:
-    """What is compiled in place of the text of a source, with further ``words`` as options."""
+    """What is compiled in place of the text of a source, with further ``flags`` as options."""
 
     text: str
-    words: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 def made_of(
     texts: Sequence[Text],
     source: KernelSource,
-    target: Target,
+    target: CompileTarget,
     supervisor: Supervisor,
     options: BuildOptions = NO_OPTIONS,
     extra: Sequence[str] = (),
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    limits: CompileLimits = CompileLimits(),  # noqa: B008 (frozen)
     compiler: CompilerChoice = "hiprtc",
 ) -> Made | None:
     """The code object of the first of ``texts`` of ``source`` that is kept, else of the last one, compiled.
@@ -155,15 +160,15 @@ def made_of(
     hiprtc is asked. Raises ``SourceError`` and ``InfrastructureError``.
     """
     of_one: CompilerChoice = "hiprtc" if compiler == "auto" else compiler
-    place = Place.of(source, options)
+    tree = SourceTree.of(source, options)
     each_by_wave = [
         _Plan(
-            source, each.text, place, target, supervisor, options, [*extra, *each.words], limits, None, False
+            source, each.text, tree, target, supervisor, options, [*extra, *each.flags], limits, None, False
         ).by_wave()
         for each in texts
     ]
     folder = ObjectFolder(cache_folder() / "objects")
-    objects = KeptObjects(folder, place)
+    objects = KeptObjects(folder, tree)
     for plans in each_by_wave:
         found = _kept(plans, of_one, objects)
         if found is not None:
@@ -172,7 +177,7 @@ def made_of(
     if _is_refused(plans, of_one, objects):
         return None
     # Under ``auto`` hipcc compiles what hiprtc is not installed for, but the whole of it.
-    refusals = (CompileError, Unsupported) if compiler == "auto" else (CompileError,)
+    refusals = (CompileError, CompilerUnsupported) if compiler == "auto" else (CompileError,)
 
     def whole_or_refused(plan: _Plan, reads: Reads) -> tuple[str, Made | None]:
         try:
@@ -222,14 +227,14 @@ def _compiled(
 
     def compilation(reads: Reads) -> tuple[str, _Found, bool]:
         key, found = work(plan, reads)
-        return key, found, contain(own_files(plan.place, reads), _WAVE_MACRO)
+        return key, found, contain(own_files(plan.tree, reads), _WAVE_MACRO)
 
-    if len(plans) > 1 and contain(mentioned(starts, plan.place.folders).files, _WAVE_MACRO):
+    if len(plans) > 1 and contain(mentioned(starts, plan.tree.folders).files, _WAVE_MACRO):
         plan = plans[1]
-    (key, found, by_wave), manifest = settle(plan.place, starts, plan.text, compilation, (CompileError,))
+    (key, found, by_wave), manifest = settle(plan.tree, starts, plan.text, compilation, (CompileError,))
     if by_wave and len(plans) > 1 and plan is plans[0]:
         plan = plans[1]
-        (key, found, by_wave), manifest = settle(plan.place, starts, plan.text, compilation, (CompileError,))
+        (key, found, by_wave), manifest = settle(plan.tree, starts, plan.text, compilation, (CompileError,))
     if found is not None and found.broken and plan.source.text() != plan.text:
         manifest = None  # what is broken was looked for in another text
     return key, found, manifest
@@ -241,28 +246,28 @@ class _Plan:
 
     source: KernelSource
     text: str
-    place: Place
-    target: Target
+    tree: SourceTree
+    target: CompileTarget
     supervisor: Supervisor
     options: BuildOptions
     extra: Sequence[str]
-    limits: Limits
+    limits: CompileLimits
     library: LibraryCompiler | None
     launchers: bool
 
     def __post_init__(self) -> None:
-        source, kind = self.source, runtime_kind(self.target.runtime)
+        source, runtime = self.source, self.target.runtime
         self._refusals: dict[str, str] = {}
         # Where no hiprtc is to be had, hipcc also compiles what was written for it.
-        alone = kind.compiler == "hipcc" and self.library is None and not is_for_hipcc(source, self.options)
+        alone = runtime.compiler == "hipcc" and self.library is None and not is_for_hipcc(source, self.options)
         self._supplied = OF_HIPRTC if alone else ()
-        self._words = [*self.options.compiler_flags((source.path.parent,), (source.root,)), *self.extra]
+        self._flags = [*self.options.compiler_flags((source.path.parent,), (source.root,)), *self.extra]
 
     def by_wave(self) -> list[_Plan]:
         """The plans to look for an object of: this, and with the macros of a size of waves, which only sources get that
         ask for it. They alone are compiled anew for another size."""
         wave = self.target.wave
-        if not runtime_kind(self.target.runtime).chooses_wave or wave is None:
+        if not self.target.runtime.chooses_wave or wave is None:
             return [self]
         options = replace(self.options, defines=(*wave_macros(wave), *self.options.defines))
         sized = replace(self, options=options)
@@ -291,7 +296,7 @@ class _Plan:
         way = next(ways)
         try:
             return way, self._code(way, reads)
-        except (CompileError, Unsupported) as error:
+        except (CompileError, CompilerUnsupported) as error:
             if compiler != "auto":
                 raise
             refusal = error
@@ -301,26 +306,26 @@ class _Plan:
         try:
             return other, self._code(other, reads)
         except CompileError as error:
-            if isinstance(refusal, Unsupported):
+            if isinstance(refusal, CompilerUnsupported):
                 raise  # the one that has the headers has judged
             log = refused_by_both(refusal.log, error.log, other.name or other.compiler)
             raise CompileError(label, log) from None
 
     def ways(self, compiler: CompilerChoice) -> Iterator[_Way]:
         """The compilers to try in turn; a search for hipcc begins only when it is asked for."""
-        source, target, kind = self.source, self.target, runtime_kind(self.target.runtime)
+        source, target, runtime = self.source, self.target, self.target.runtime
         # Relative to a folder, options name no place, so that copies of a tree share objects.
-        folder, relative = self.place.base, self.place.words(self._words)
+        folder, relative = self.tree.base, self.tree.relative_flags(self._flags)
         if self.library is not None:
             identity = "\0".join((self.library.identity, *self.library.command))
             yield _Way("hipcc", self._key(identity, relative), relative, folder, self.library)
             return
         if compiler != "hipcc":
-            words = [*(relative if kind.in_a_folder else self._words), *target.words()]
-            key = self._key(target.identity, words)
-            yield _Way("hiprtc", key, words, folder if kind.in_a_folder else None)
+            flags = [*(relative if runtime.in_a_folder else self._flags), *target.flags()]
+            key = self._key(target.identity, flags)
+            yield _Way("hiprtc", key, flags, folder if runtime.in_a_folder else None)
         if compiler != "hiprtc":
-            alone = kind.compiler == "hipcc"
+            alone = runtime.compiler == "hipcc"
             toolchain = toolchain_for(target.arch, alone)
             if toolchain is None and compiler == "auto":
                 return
@@ -331,22 +336,22 @@ class _Plan:
                 )
             bound = target.identity if compiler == "auto" else ""
             identity = "\0".join((bound, toolchain.identity, *toolchain.options, target.arch))
-            words = [*relative, *kind.hipcc_words]
-            yield _Way("hipcc", self._key(identity, [*words, *self._supplied]), words, folder, toolchain)
+            flags = [*relative, *runtime.hipcc_flags]
+            yield _Way("hipcc", self._key(identity, [*flags, *self._supplied]), flags, folder, toolchain)
 
     def _rest(self, way: _Way, reads: Reads) -> Made | None:
         """What compiles of the source by a ``way`` that refused the whole, and the kernels that do not."""
         log = self._refusals.get(way.key, COMPILER_LOST)
         if log.startswith(COMPILER_LOST):
             return None
-        every = ["-ferror-limit=0"] if runtime_kind(self.target.runtime).code == "amd" else []
+        every = ["-ferror-limit=0"] if self.target.runtime.code == "amd" else []
 
-        def compile_text(text: str, words: Sequence[str], seconds: float) -> bytes:
+        def compile_text(text: str, flags: Sequence[str], seconds: float) -> bytes:
             try:
                 limits = replace(self.limits, seconds=min(self.limits.seconds, seconds))
-                return self._made(way, text, [*words, *every], limits, reads)
+                return self._made(way, text, [*flags, *every], limits, reads)
             except CompileError as error:
-                raise Refused(error.log) from None
+                raise TextRefused(error.log) from None
 
         found = compile_partly(self.source, self.options, log, compile_text, self.limits.wall, self.launchers)
         return None if found is None else Made(found[0], way.compiler, way.name, found[1])
@@ -358,16 +363,16 @@ class _Plan:
             self._refusals[way.key] = error.log
             raise
 
-    def _made(self, way: _Way, text: str, more: Sequence[str], limits: Limits, reads: Reads) -> bytes:
+    def _made(self, way: _Way, text: str, more: Sequence[str], limits: CompileLimits, reads: Reads) -> bytes:
         """The code of ``text``, with hiprtc's headers where hipcc stands in for hiprtc and the source names none."""
-        words, rest = [*way.words, *more], (self.target, self.supervisor, limits, way.toolchain)
+        flags, rest = [*way.flags, *more], (self.target, self.supervisor, limits, way.toolchain)
         try:
-            return compile_in_child(text, self.source.label, words, *rest, folder=way.folder, reads=reads)
+            return compile_in_child(text, self.source.label, flags, *rest, folder=way.folder, reads=reads)
         except CompileError:
             if not self._supplied:
                 raise
-        words += self._supplied
-        return compile_in_child(text, self.source.label, words, *rest, folder=way.folder, reads=reads)
+        flags += self._supplied
+        return compile_in_child(text, self.source.label, flags, *rest, folder=way.folder, reads=reads)
 
-    def _key(self, compiler: str, words: Sequence[str]) -> str:
-        return first_key(compiler, words, self.source.label, self.text)
+    def _key(self, compiler: str, flags: Sequence[str]) -> str:
+        return first_key(compiler, flags, self.source.label, self.text)

@@ -3,8 +3,8 @@
 ``main`` reads a request (msgpack) from standard input and writes its answer to a descriptor: ``code``, ``log`` (the
 source does not compile), ``memory`` (it takes too much), or ``machine`` (what else went wrong, with ``unsupported``
 where its installation cannot compile the source), with ``warnings``, and ``reads``: the files that were read. A request
-with a ``toolchain`` is for that compiler, any other for the runtime's hiprtc; one with a ``folder`` is for a compiler
-that works there.
+with a ``toolchain`` is for that compiler, any other for the hiprtc that its ``hiprtc`` opens
+(``conformance.port.compiling.runtime_compiler``); one with a ``folder`` is for a compiler that works there.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ import msgpack
 from conformance.notices import take_warnings
 from conformance.port.compiling.diagnostics import refused_option
 from conformance.port.compiling.reads import VARIABLE, Reads, absolute_environment
+from conformance.port.compiling.runtime_compiler import open_hiprtc
 from conformance.processes import die_with_parent
-from conformance.runtimes import runtime_kind
-from conformance.runtimes.hip.errors import CompileError
-from conformance.runtimes.hip.rtc import compile_source
+from conformance.toolchains.compile_error import CompileError
 
 _FILE = 1 << 30
 """Bytes of the largest file that a compiler may write, its messages among them."""
@@ -60,8 +59,8 @@ class _UnsupportedError(RuntimeError):
 
 
 def _hiprtc(request: dict[str, Any], reads: Reads) -> bytes:
-    kind = runtime_kind(request["runtime"])
-    words = kind.compile_words(request["words"], open_compiler(kind.name, request["wave"]))
+    hiprtc = open_hiprtc(request["hiprtc"], request["runtime"], request["wave"])
+    flags = hiprtc.flags(request["flags"])
     _limit(request["memory"])
     _work_in(request["folder"])
     try:
@@ -70,14 +69,13 @@ def _hiprtc(request: dict[str, Any], reads: Reads) -> bytes:
             reports.touch()
             os.environ[VARIABLE] = str(reports)
             try:
-                return compile_source(request["text"], request["label"], words)
+                return hiprtc.compile(request["text"], request["label"], flags)
             finally:
                 del os.environ[VARIABLE]  # who compiles next in this process has another file, or none
                 reads.add_reports(reports.read_bytes())
     except CompileError as error:
-        log = kind.readable_log(error.log)
-        lacks = kind.missing_header(log, words) or refused_option(log)
-        raise (CompileError(error.name, log) if lacks is None else _UnsupportedError(lacks)) from None
+        lacks = hiprtc.missing_header(error.log, flags) or refused_option(error.log)
+        raise (error if lacks is None else _UnsupportedError(lacks)) from None
 
 
 def _driver(request: dict[str, Any], reads: Reads) -> bytes:
@@ -89,7 +87,7 @@ def _driver(request: dict[str, Any], reads: Reads) -> bytes:
     _work_in(request["folder"])
     compiler = toolchain_of(request["toolchain"])
     try:
-        return compile_with(compiler, request["text"], request["label"], request["words"], request["arch"], reads)
+        return compile_with(compiler, request["text"], request["label"], request["flags"], request["arch"], reads)
     except CompileError as error:
         lacks = missing_header(compiler, error.log) or refused_option(error.log)
         if lacks is None and isinstance(compiler, LibraryCompiler):
@@ -97,14 +95,6 @@ def _driver(request: dict[str, Any], reads: Reads) -> bytes:
         raise (error if lacks is None else _UnsupportedError(lacks)) from None
     finally:
         stop_all()  # this process ends without the functions that would
-
-
-def open_compiler(runtime: str, wave: int | None) -> tuple[str, ...]:
-    """Load the libraries of ``runtime`` for compiling alone, without asking for a device; its own compiler options.
-
-    Raises ``RuntimeError`` and ``OSError`` when they cannot be built or loaded.
-    """
-    return runtime_kind(runtime).open_compiler(wave)
 
 
 def _work_in(folder: str | None) -> None:

@@ -54,7 +54,7 @@ def refused_option(log: str) -> str | None:
     return f"the compiler refuses an option ({what}), which says nothing of the port; install or name another compiler"
 
 
-class Place(NamedTuple):
+class ErrorPlace(NamedTuple):
     """A line of a file, as the compiler calls it."""
 
     file: str
@@ -67,28 +67,28 @@ class Diagnostic:
     the instantiations of templates, outermost last. ``stops`` says that nothing behind it was compiled."""
 
     text: str
-    places: tuple[Place, ...]
+    places: tuple[ErrorPlace, ...]
     stops: bool = False
 
 
 def diagnostics(log: str) -> list[Diagnostic]:
     """The errors in ``log``, in its order; those without a place have no ``places``."""
     found: list[Diagnostic] = []
-    before: list[Place] = []
+    before: list[ErrorPlace] = []
     for line in map(str.rstrip, log.splitlines()):
         if match := _ERROR.match(line):
-            place = Place(match["file"], int(match["line"] or match["nvline"]))
+            place = ErrorPlace(match["file"], int(match["line"] or match["nvline"]))
             if _TOO_MANY not in line:
                 found.append(Diagnostic(line, (place, *before), match["fatal"] is not None))
             before = []
         elif match := _NEEDED.match(line):
-            _add(found, Place(match["file"], int(match["line"])))
+            _add(found, ErrorPlace(match["file"], int(match["line"])))
         elif match := _BEFORE.match(line):
-            before.append(Place(match["file"], int(match["line"])))
+            before.append(ErrorPlace(match["file"], int(match["line"])))
         elif _OTHER_ERROR.match(line) and _TOO_MANY not in line:
             found.append(Diagnostic(line, ()))
         elif (match := _AT_LINE.search(line)) and found and found[-1].places:
-            _add(found, Place(match["file"] or found[-1].places[0].file, int(match["line"])))
+            _add(found, ErrorPlace(match["file"] or found[-1].places[0].file, int(match["line"])))
     return _names_first(found)
 
 
@@ -102,7 +102,7 @@ def _names_first(found: list[Diagnostic]) -> list[Diagnostic]:
     return found
 
 
-def _add(found: list[Diagnostic], place: Place) -> None:
+def _add(found: list[Diagnostic], place: ErrorPlace) -> None:
     if found and found[-1].places:
         last = found[-1]
         found[-1] = Diagnostic(last.text, (*last.places, place), last.stops)

@@ -11,8 +11,8 @@ from typing import Any
 
 from conformance.port.compiling.diagnostics import ENDED_BY, without_copy
 from conformance.port.compiling.reads import Reads
-from conformance.runtimes.hip.errors import CompileError, first_error
-from conformance.toolchains.amd import CompileFailure, Toolchain
+from conformance.toolchains.amd import AmdToolchain, CompileFailure
+from conformance.toolchains.compile_error import CompileError, first_error
 from conformance.toolchains.headers import NEWER, OF_ROCM, headers_of, hip_in, lacks_function
 from conformance.toolchains.libraries import LibraryCompiler
 from conformance.toolchains.targets import target
@@ -20,15 +20,15 @@ from conformance.toolchains.targets import target
 _KILLED = re.compile(r"unable to execute command: Killed")
 
 
-def toolchain_of(fields: Mapping[str, Any]) -> Toolchain | LibraryCompiler:
+def toolchain_of(fields: Mapping[str, Any]) -> AmdToolchain | LibraryCompiler:
     """The compiler whose ``fields`` were sent."""
     if "is_clang" in fields:
         return LibraryCompiler(**{**fields, "command": tuple(fields["command"])})
-    return Toolchain(**{**fields, "command": tuple(fields["command"]), "options": tuple(fields["options"])})
+    return AmdToolchain(**{**fields, "command": tuple(fields["command"]), "options": tuple(fields["options"])})
 
 
 def compile_with(
-    compiler: Toolchain | LibraryCompiler, text: str, label: str, words: Sequence[str], arch: str, reads: Reads
+    compiler: AmdToolchain | LibraryCompiler, text: str, label: str, flags: Sequence[str], arch: str, reads: Reads
 ) -> bytes:
     """The code object of ``text``, which messages call ``label``, for ``arch``; of a ``LibraryCompiler`` its library.
 
@@ -44,11 +44,11 @@ def compile_with(
         named += ["-fdebug-compilation-dir=.", f"-cuid={hashlib.sha256(label.encode()).hexdigest()[:16]}"]
         named.append("-ferror-limit=0")  # every kernel that does not compile is to be found
         try:
-            if isinstance(compiler, Toolchain):
-                reads.add(compiler.compile(copy, target(arch), output, [*words, *named]), (folder,))
+            if isinstance(compiler, AmdToolchain):
+                reads.add(compiler.compile(copy, target(arch), output, [*flags, *named]), (folder,))
             else:
                 reads.listed = False
-                compiler.compile(copy, output, [*words, *(named if compiler.is_clang else ())])
+                compiler.compile(copy, output, [*flags, *(named if compiler.is_clang else ())])
         except CompileFailure as failure:
             reads.add(failure.files, (folder,))
             log = without_copy(failure.log or failure.first, copy, label)
@@ -60,13 +60,13 @@ def compile_with(
 _ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
 
 
-def lacked(toolchain: Toolchain | LibraryCompiler, log: str) -> str | None:
+def lacked(toolchain: AmdToolchain | LibraryCompiler, log: str) -> str | None:
     """What a newer HIP has, a header or a function, and a compilation with this ``log`` failed for, in words."""
     error = first_error(log)
     return missing_header(toolchain, log) or (f"{error}; {NEWER}" if lacks_function(error) else None)
 
 
-def missing_header(toolchain: Toolchain | LibraryCompiler, log: str) -> str | None:
+def missing_header(toolchain: AmdToolchain | LibraryCompiler, log: str) -> str | None:
     """The header of HIP's that ``toolchain`` does not have and a compilation with this ``log`` failed for, in words."""
     absent = _ABSENT.search(log)
     if absent is None or absent[1] not in OF_ROCM:
@@ -74,8 +74,8 @@ def missing_header(toolchain: Toolchain | LibraryCompiler, log: str) -> str | No
     return f"it includes <{absent[1]}>, which {_installation(toolchain)} does not have; {NEWER}"
 
 
-def _installation(toolchain: Toolchain | LibraryCompiler) -> str:
-    if isinstance(toolchain, Toolchain) and toolchain.minimal_headers:
+def _installation(toolchain: AmdToolchain | LibraryCompiler) -> str:
+    if isinstance(toolchain, AmdToolchain) and toolchain.minimal_headers:
         return "the minimal HIP header of candle-parity"
-    folder = headers_of(toolchain.options if isinstance(toolchain, Toolchain) else toolchain.command)
+    folder = headers_of(toolchain.options if isinstance(toolchain, AmdToolchain) else toolchain.command)
     return f"the HIP of {toolchain.name}" if folder is None else hip_in(folder)

@@ -22,14 +22,14 @@ from conformance.files import own_python
 from conformance.notices import warn
 from conformance.port.compiling.diagnostics import ENDED_BY
 from conformance.port.compiling.reads import Reads
-from conformance.port.compiling.target import Limits, Target
+from conformance.port.compiling.target import CompileLimits, CompileTarget
 from conformance.processes import InfrastructureError, Supervisor, parent_word
 from conformance.processes.child import Child, cpu_seconds
 from conformance.processes.supervisor import has_room
-from conformance.runtimes.hip.errors import CompileError
+from conformance.toolchains.compile_error import CompileError
 
 if TYPE_CHECKING:
-    from conformance.toolchains.amd import Toolchain
+    from conformance.toolchains.amd import AmdToolchain
     from conformance.toolchains.libraries import LibraryCompiler
 
 _PROGRAM = "from conformance.port.compiling.child import main; main()"
@@ -53,12 +53,12 @@ class NotJudged(InfrastructureError):
     """A source that is not compiled here, however often it is asked for, which says nothing of it."""
 
 
-class Unsupported(NotJudged):
+class CompilerUnsupported(NotJudged):
     """The compiler cannot compile for a reason of its installation: headers of ROCm's that it lacks, an option that it
     does not know."""
 
 
-class Stopped(NotJudged):
+class CompilerStopped(NotJudged):
     """The compiler was stopped at its limit of time."""
 
 
@@ -98,11 +98,11 @@ _company = _Company()
 def compile_in_child(
     text: str,
     label: str,
-    words: Sequence[str],
-    target: Target,
+    flags: Sequence[str],
+    target: CompileTarget,
     supervisor: Supervisor,
-    limits: Limits,
-    toolchain: Toolchain | LibraryCompiler | None = None,
+    limits: CompileLimits,
+    toolchain: AmdToolchain | LibraryCompiler | None = None,
     *,
     folder: Path | None = None,
     reads: Reads | None = None,
@@ -110,14 +110,25 @@ def compile_in_child(
     """The code object of ``text``, which messages call ``label``; raises ``CompileError`` and ``InfrastructureError``.
 
     The compiler is ``toolchain``, which may make a shared library, or without one the runtime's hiprtc; both get
-    ``words`` as options. It works in ``folder`` (default: this process's), and ``reads`` gets what it reads. A child
+    ``flags`` as options. It works in ``folder`` (default: this process's), and ``reads`` gets what it reads. A child
     that is killed from outside gets a second try, when nothing else compiles in this process.
     """
     own = None if toolchain is None else asdict(toolchain)
-    given = {"text": text, "label": label, "words": list(words), "toolchain": own, "memory": limits.bytes_here()}
-    given["folder"] = None if folder is None else str(folder)
     reads = Reads() if reads is None else reads
-    request = msgpack.packb({**asdict(target), **given})
+    request = msgpack.packb(
+        {
+            "text": text,
+            "label": label,
+            "flags": list(flags),
+            "runtime": target.runtime.name,
+            "hiprtc": target.runtime.hiprtc,
+            "wave": target.wave,
+            "arch": target.arch,
+            "toolchain": own,
+            "folder": None if folder is None else str(folder),
+            "memory": limits.bytes_here(),
+        }
+    )
     try:
         with _company.any():
             return _attempt(request, label, supervisor, limits, reads)
@@ -133,7 +144,7 @@ def compile_in_child(
         ) from error
 
 
-def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits, reads: Reads) -> bytes:
+def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: CompileLimits, reads: Reads) -> bytes:
     """One child; raises ``_KilledError``, too."""
     with _buffer("request") as given, _buffer("answer") as answer, _buffer("messages") as output:
         os.write(given, request)
@@ -159,8 +170,11 @@ def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits,
         return _judged(found, label, supervisor, limits)
 
 
-def _waited(child: Child, label: str, limits: Limits) -> int | None:
-    """The exit code of ``child`` within the limits; raises ``Stopped`` where it takes more CPU time, or wall time."""
+def _waited(child: Child, label: str, limits: CompileLimits) -> int | None:
+    """The exit code of ``child`` within the limits.
+
+    Raises ``CompilerStopped`` where it takes more CPU time, or wall time.
+    """
     end = time.monotonic() + limits.wall
     used = 0.0
     while used < limits.seconds and time.monotonic() < end:
@@ -170,17 +184,19 @@ def _waited(child: Child, label: str, limits: Limits) -> int | None:
         used = max(used, cpu_seconds(child.pid))
     spent = f"{used:.3g} s of CPU time"
     how = spent if used >= limits.seconds else f"{limits.wall:g} s, in which it got {spent}"
-    raise Stopped(f"the compiler of {label} was stopped after {how}; raise --compile-timeout {limits.seconds:g}")
+    raise CompilerStopped(
+        f"the compiler of {label} was stopped after {how}; raise --compile-timeout {limits.seconds:g}"
+    )
 
 
-def _judged(answer: dict[str, Any], label: str, supervisor: Supervisor, limits: Limits) -> bytes:
+def _judged(answer: dict[str, Any], label: str, supervisor: Supervisor, limits: CompileLimits) -> bytes:
     """The code object in a child's answer, or what it failed by."""
     for text in answer.get("warnings", ()):
         warn(text)
     if "code" in answer:
         return bytes(answer["code"])
     if "machine" in answer:
-        kind = Unsupported if answer.get("unsupported") else InfrastructureError
+        kind = CompilerUnsupported if answer.get("unsupported") else InfrastructureError
         raise kind(f"{label} cannot be compiled: {answer['machine']}")
     if "memory" in answer:
         raise CompileError(label, _memory(limits))
@@ -207,7 +223,7 @@ def _judged(answer: dict[str, Any], label: str, supervisor: Supervisor, limits: 
 _SIGNALS = frozenset(int(number) for number in signal.Signals)
 
 
-def _memory(limits: Limits) -> str:
+def _memory(limits: CompileLimits) -> str:
     size = limits.bytes_here() / (1 << 30)
     return f"the compiler needed more than {size:.3g} GiB of memory"
 

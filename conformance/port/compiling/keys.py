@@ -71,14 +71,14 @@ _HIDDEN = re.compile(
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceTree:
     """Where a tree lies: its ``root``, and the ``folders`` that are searched for its headers."""
 
     root: Path
     folders: tuple[Path, ...] = ()
 
     @classmethod
-    def of(cls, source: KernelSource, options: BuildOptions) -> Place:
+    def of(cls, source: KernelSource, options: BuildOptions) -> SourceTree:
         """Where ``source`` lies when it is compiled with ``options`` and in this environment."""
         folders = (source.path.parent, *options.include_dirs, source.root, *environment_folders())
         return cls(source.root, tuple(dict.fromkeys(folders)))
@@ -99,23 +99,23 @@ class Place:
         """Where the file lies that a key calls ``name``."""
         return self.base / name
 
-    def words(self, words: Sequence[str]) -> list[str]:
+    def relative_flags(self, flags: Sequence[str]) -> list[str]:
         """A compiler's options with what is below the root relative to ``base``."""
-        return [_relative(word, self) for word in words]
+        return [_relative(flag, self) for flag in flags]
 
     def is_own(self, name: str) -> bool:
         """Whether a file is the tree's, and not one of an installation."""
         return not os.path.isabs(name) or any(name.startswith(f"{folder}{os.sep}") for folder in self.folders)
 
 
-def _relative(word: str, place: Place) -> str:
+def _relative(flag: str, tree: SourceTree) -> str:
     for option in ("-I", "-isystem", "-iquote", ""):
-        path = word.removeprefix(option)
-        if word.startswith(option) and place.root.name and path == str(place.root):
-            return f"{option}{place.root.name}"
-        if word.startswith(option) and place.name(path) != path:
-            return f"{option}{place.name(path)}"
-    return word
+        path = flag.removeprefix(option)
+        if flag.startswith(option) and tree.root.name and path == str(tree.root):
+            return f"{option}{tree.root.name}"
+        if flag.startswith(option) and tree.name(path) != path:
+            return f"{option}{tree.name(path)}"
+    return flag
 
 
 def _environment() -> list[str]:
@@ -124,13 +124,13 @@ def _environment() -> list[str]:
     return [f"{name}={value}" for name, value in sorted(values.items())]
 
 
-def first_key(compiler: str, words: Sequence[str], label: str, text: str) -> str:
+def first_key(compiler: str, flags: Sequence[str], label: str, text: str) -> str:
     """What is known of an object before its compiler has read a file.
 
-    ``compiler`` is its identity, ``words`` are its options, and ``text`` is what it compiles under the name ``label``.
+    ``compiler`` is its identity, ``flags`` are its options, and ``text`` is what it compiles under the name ``label``.
     """
     digest = hashlib.sha256()
-    for part in (_VERSION, compiler, *words, label, *_environment(), text):
+    for part in (_VERSION, compiler, *flags, label, *_environment(), text):
         digest.update(part.encode("utf-8", "surrogateescape") + b"\0")
     return digest.hexdigest()[:32]
 
@@ -147,12 +147,12 @@ class Manifest:
     asked: tuple[str, ...] = ()
     present: tuple[str, ...] = ()
 
-    def holds(self, place: Place) -> bool:
-        """Whether the files in ``place`` are what the object was made from."""
+    def holds(self, tree: SourceTree) -> bool:
+        """Whether the files in ``tree`` are what the object was made from."""
         # A tree's own files change most: they are looked at first.
         names = sorted(self.files, key=os.path.isabs)
-        return all(_digest(place.path(name)) == self.files[name] for name in names) and (
-            _present(place, names, self.asked) == self.present
+        return all(_digest(tree.path(name)) == self.files[name] for name in names) and (
+            _present(tree, names, self.asked) == self.present
         )
 
     @cached_property
@@ -176,15 +176,15 @@ class Manifest:
 
 
 class KeptObjects:
-    """The objects of one source in ``place``, in ``folder``: manifests by their first key, and code by a manifest's."""
+    """The objects of one source in ``tree``, in ``folder``: manifests by their first key, and code by a manifest's."""
 
-    def __init__(self, folder: ObjectFolder, place: Place) -> None:
-        self._folder, self._place = folder, place
+    def __init__(self, folder: ObjectFolder, tree: SourceTree) -> None:
+        self._folder, self._tree = folder, tree
 
     def find(self, first: str) -> bytes | None:
         """The object with the first key ``first`` whose files are as they were."""
         for manifest in self._manifests(first):
-            if manifest.holds(self._place):
+            if manifest.holds(self._tree):
                 code = self._folder.read(_object_key(first, manifest))
                 if code is not None:
                     return code
@@ -212,22 +212,22 @@ class Watch:
     ``starts`` are a source and the headers forced on it, ``also`` are files by the names of keys.
     """
 
-    def __init__(self, place: Place, starts: Sequence[Path], also: Iterable[str] = ()) -> None:
-        self._place = place
+    def __init__(self, tree: SourceTree, starts: Sequence[Path], also: Iterable[str] = ()) -> None:
+        self._tree = tree
         self._began = time.clock_gettime_ns(_COARSE_CLOCK)
-        files = [*mentioned(starts, place.folders).paths, *map(place.path, also)]
+        files = [*mentioned(starts, tree.folders).paths, *map(tree.path, also)]
         self._states = {file: _state(file) for file in files}
 
     def has_seen_change(self, names: Iterable[str]) -> bool:
         """Whether a watched file, or one of ``names``, is not what it was; of what was not watched its time tells."""
-        others = [file for file in map(self._place.path, names) if file not in self._states]
+        others = [file for file in map(self._tree.path, names) if file not in self._states]
         return any(_state(file) != state for file, state in self._states.items()) or any(
             _touched(file) >= self._began for file in others
         )
 
 
 def settle(
-    place: Place,
+    tree: SourceTree,
     starts: Sequence[Path],
     text: str,
     compilation: Callable[[Reads], Result],
@@ -241,16 +241,16 @@ def settle(
     """
     names: list[str] = []
     for last in (False,) * (_TRIES - 1) + (True,):
-        watch, reads = Watch(place, starts, names), Reads()
+        watch, reads = Watch(tree, starts, names), Reads()
         try:
             made = compilation(reads)
         except failures:
-            names = _names(place, reads)
+            names = _names(tree, reads)
             if last or not watch.has_seen_change(names):
                 raise
             continue
-        manifest = _manifest(place, starts, text, reads)
-        names = _names(place, reads)
+        manifest = _manifest(tree, starts, text, reads)
+        names = _names(tree, reads)
         # What a search could find now may not have been there in time.
         changed = watch.has_seen_change([*names, *(() if manifest is None else manifest.present)])
         if last or not changed:
@@ -258,20 +258,20 @@ def settle(
     return made, None if changed else manifest
 
 
-def own_files(place: Place, reads: Reads) -> list[Path]:
+def own_files(tree: SourceTree, reads: Reads) -> list[Path]:
     """The files of the tree that were read."""
-    return [place.path(name) for name in _names(place, reads) if place.is_own(name)]
+    return [tree.path(name) for name in _names(tree, reads) if tree.is_own(name)]
 
 
-def contain(files: Iterable[Path], word: bytes) -> bool:
-    """Whether ``word`` stands in one of ``files``."""
-    return any(word in (_content(file) or b"") for file in files)
+def contain(files: Iterable[Path], flag: bytes) -> bool:
+    """Whether ``flag`` stands in one of ``files``."""
+    return any(flag in (_content(file) or b"") for file in files)
 
 
-def _names(place: Place, reads: Reads) -> list[str]:
+def _names(tree: SourceTree, reads: Reads) -> list[str]:
     """The files that were read, as keys call them, without those that were made for a compilation."""
-    names = dict.fromkeys(map(place.name, reads.files))
-    return [name for name in names if place.is_own(name) or not _is_temporary(name)]
+    names = dict.fromkeys(map(tree.name, reads.files))
+    return [name for name in names if tree.is_own(name) or not _is_temporary(name)]
 
 
 def _is_temporary(name: str) -> bool:
@@ -279,25 +279,25 @@ def _is_temporary(name: str) -> bool:
     return inside != name and any(part.startswith(("candle-parity-", "hipcpu-")) for part in inside.split(os.sep))
 
 
-def _manifest(place: Place, starts: Sequence[Path], text: str, reads: Reads) -> Manifest | None:
+def _manifest(tree: SourceTree, starts: Sequence[Path], text: str, reads: Reads) -> Manifest | None:
     """What an object was made from; ``None`` where that cannot be known."""
-    names = _names(place, reads)
+    names = _names(tree, reads)
     if not reads.listed:
-        all_of = mentioned(starts, place.folders)
+        all_of = mentioned(starts, tree.folders)
         if all_of.computed:
             return None
-        names = list(dict.fromkeys([*names, *(place.name(str(path)) for path in all_of.paths if path != starts[0])]))
+        names = list(dict.fromkeys([*names, *(tree.name(str(path)) for path in all_of.paths if path != starts[0])]))
     if reads.hidden:
         return None
     files: dict[str, str] = {}
     asked: set[str] = set()
     texts = [(text, True)]
     for name in names:
-        content = _content(place.path(name))
+        content = _content(tree.path(name))
         if content is None:
             return None
         files[name] = hashlib.sha256(content).hexdigest()
-        texts.append((normalised(content), place.is_own(name)))
+        texts.append((normalised(content), tree.is_own(name)))
     for each, own in texts:
         for quoted, angled, computed in _ASKED.findall(each):
             if computed and own:
@@ -308,18 +308,18 @@ def _manifest(place: Place, starts: Sequence[Path], text: str, reads: Reads) -> 
         if own and not reads.listed:  # what is not there yet may be read once it is
             asked |= names_in(each)
     wanted = tuple(sorted(asked))
-    return Manifest(files, wanted, _present(place, names, wanted))
+    return Manifest(files, wanted, _present(tree, names, wanted))
 
 
-def _present(place: Place, names: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]:
+def _present(tree: SourceTree, names: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]:
     """The files that a search for what is in ``names``, or for ``asked``, could find.
 
     It is looked for by every ending of its name, in all folders that are searched or that hold a file of the tree's.
     """
     wanted = {ending for name in names for ending in _endings(name)}
-    own = [place.path(name).parent for name in names if place.is_own(name)]
+    own = [tree.path(name).parent for name in names if tree.is_own(name)]
     found: dict[str, None] = {}
-    searches = [(folder, wanted | set(asked)) for folder in dict.fromkeys((*place.folders, *own))]
+    searches = [(folder, wanted | set(asked)) for folder in dict.fromkeys((*tree.folders, *own))]
     searches += [(folder, set(asked)) for folder in _SYSTEM]
     for folder, endings in searches:
         try:
@@ -329,7 +329,7 @@ def _present(place: Place, names: Iterable[str], asked: Sequence[str]) -> tuple[
         for ending in endings:
             first = ending.partition("/")[0]
             if (first in listing or first in ("", ".", "..")) and _is_file(folder / ending):
-                found[place.name(str(folder / ending))] = None
+                found[tree.name(str(folder / ending))] = None
     return tuple(sorted(found))
 
 

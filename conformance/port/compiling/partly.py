@@ -46,7 +46,7 @@ class Broken(NamedTuple):
     why: str
 
 
-class Refused(Exception):
+class TextRefused(Exception):
     """A compiler's refusal of a source, with its log."""
 
     def __init__(self, log: str) -> None:
@@ -55,7 +55,7 @@ class Refused(Exception):
 
 
 Compile = Callable[[str, Sequence[str], float], Code]
-"""Compiles a text of the source with further options within so many seconds; raises ``Refused``."""
+"""Compiles a text of the source with further options within so many seconds; raises ``TextRefused``."""
 
 
 def compile_partly(
@@ -87,7 +87,7 @@ def compile_partly(
                 return None
             try:
                 code = compile_text(text, words, max(1.0, end - time.monotonic()))
-            except Refused as refused:
+            except TextRefused as refused:
                 log = refused.log
                 continue
         broken = taking.broken()

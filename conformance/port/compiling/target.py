@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.port.compiling.diagnostics import COMPILER_LOST
-from conformance.runtimes import runtime_kind
-from conformance.runtimes.hip.errors import first_error
+from conformance.port.compiling.runtime_compiler import RuntimeCompiler
+from conformance.toolchains.compile_error import first_error
 from conformance.toolchains.headers import HEADER_PACKAGES
 
 if TYPE_CHECKING:
-    from conformance.toolchains.amd import Toolchain
+    from conformance.toolchains.amd import AmdToolchain
 
 
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -24,7 +24,7 @@ WALL = 8
 
 
 @dataclass(frozen=True)
-class Target:
+class CompileTarget:
     """A runtime and a device's architecture.
 
     ``identity`` is what, with source and options, decides the code object (``Device.compiler_identity``): it goes
@@ -32,18 +32,18 @@ class Target:
     ``sm_90``), so that compiling needs no device.
     """
 
-    runtime: str
+    runtime: RuntimeCompiler
     wave: int | None
     arch: str
     identity: str
 
-    def words(self) -> tuple[str, ...]:
+    def flags(self) -> tuple[str, ...]:
         """hiprtc's options for the architecture, for which it would otherwise ask a device."""
-        return runtime_kind(self.runtime).target_words(self.arch)
+        return self.runtime.target_flags(self.arch)
 
 
 @dataclass(frozen=True)
-class Limits:
+class CompileLimits:
     """``seconds`` of CPU time for a source, and ``memory`` in bytes for each process that compiles it."""
 
     seconds: float = 300.0
@@ -71,7 +71,7 @@ class NoHipcc(RuntimeError):
     """There is no hipcc, or what there is cannot compile for the target; the message says what was looked for."""
 
 
-def require_hipcc(arch: str = "", alone: bool = False) -> Toolchain:
+def require_hipcc(arch: str = "", alone: bool = False) -> AmdToolchain:
     """The compiler that ``hipcc`` means on this machine, for ``arch``; ``alone`` there is no hiprtc, and one without
     HIP's headers does, as it does for ``build``. Raises ``NoHipcc``."""
     # Imported when there is a need: it takes as long as the whole start of a process that compiles.
@@ -89,7 +89,7 @@ def require_hipcc(arch: str = "", alone: bool = False) -> Toolchain:
 
 
 @lru_cache(maxsize=8)
-def toolchain_for(arch: str, alone: bool = False) -> Toolchain | None:
+def toolchain_for(arch: str, alone: bool = False) -> AmdToolchain | None:
     """As ``require_hipcc``, asked once per process; ``None`` where there is none."""
     try:
         return require_hipcc(arch, alone)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
-from conformance.cases.candle_changes import CHANGES, Change, changes_from
+from conformance.cases.candle_changes import CHANGES, CandleChange, changes_from
 from conformance.geometry import GeometryRow
 from conformance.port.config import Config, Excluded, KnownFailure
 from conformance.port.declared.geometry import check_geometry
@@ -34,7 +34,7 @@ class Declared:
     exclude: tuple[Excluded, ...] = ()
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[CandleChange, ...]:
         """The changes of Candle's that the port does not follow."""
         return () if self.candle_before is None else changes_from(self.candle_before)
 

@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 from conformance.port.definitions.source_text import MOST, ScanError, includes, read_source
 from conformance.port.definitions.special_files import refuse_special_files
 from conformance.reading import read_bytes
-from conformance.toolchains.host import NoCompiler, Toolchain, find_toolchain
+from conformance.toolchains.host import HostToolchain, NoCompiler, find_toolchain
 
 CUDA_DEFINES = ("__CUDACC__", "__NVCC__", "__CUDA_ARCH__=1000", "CUDA_VERSION=13000")
 """A device pass of nvcc for an architecture that passes every guard of the form ``__CUDA_ARCH__ >= N``."""
@@ -121,11 +121,11 @@ def _text(file: IO[bytes]) -> str:
 
 
 @cache
-def _toolchain() -> Toolchain:
+def _toolchain() -> HostToolchain:
     return find_toolchain(links_standard_library=False)
 
 
-def _compiler(path: Path) -> Toolchain:
+def _compiler(path: Path) -> HostToolchain:
     try:
         return _toolchain()
     except NoCompiler as cause:

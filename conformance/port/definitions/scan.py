@@ -62,7 +62,7 @@ class Declaration:
 
 
 @dataclass(frozen=True)
-class Found:
+class Definitions:
     """What a source defines at namespace level, in its order: kernels, other functions with a body, and every
     declaration."""
 
@@ -71,11 +71,11 @@ class Found:
     declarations: list[Declaration]
 
 
-def find(tokens: Sequence[Token], path: Path) -> Found:
+def find(tokens: Sequence[Token], path: Path) -> Definitions:
     """What ``tokens`` define; raises ``ScanError`` where brackets do not match."""
     reader = _Reader(tokens, path)
     reader.read()
-    return Found(reader.found, reader.functions, reader.declarations)
+    return Definitions(reader.found, reader.functions, reader.declarations)
 
 
 class _Reader:
@@ -283,7 +283,7 @@ def scan_file(
     forced: Sequence[Path] = (),
     undefines: Sequence[str] = (),
     std: str | None = None,
-) -> Found:
+) -> Definitions:
     """What the source ``path`` defines at namespace level, headers included, in the order of definition.
 
     ``defines`` are ``NAME`` or ``NAME=VALUE``: ``CUDA_DEFINES`` or ``HIP_DEFINES`` and what the user gives, of which
@@ -295,7 +295,7 @@ def scan_file(
     return find(tokenize(source.text, str(path), source.counts_raw), path)
 
 
-def scan_source(source: KernelSource, options: BuildOptions, own: Sequence[str] | None = None) -> Found:
+def scan_source(source: KernelSource, options: BuildOptions, own: Sequence[str] | None = None) -> Definitions:
     """``scan_file`` of a port's ``source`` with its ``options``, as a compiler would read it.
 
     ``own`` are the compiler's macros; by default those of the compiler that the source is for.

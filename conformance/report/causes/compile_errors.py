@@ -40,7 +40,7 @@ _POSITION = re.compile(r"[^\s:'\"()]+:\d+(?::\d+)?")
 
 
 @dataclass(frozen=True)
-class CompileError:
+class KernelCompileError:
     """The error of a kernel that does not compile: its ``text``, and its ``place``, where the compiler saw it, which is
     not where the kernel is that it costs."""
 
@@ -53,13 +53,13 @@ class CompileError:
         return _POSITION.sub("", _NOTES.sub("", self.text))
 
 
-def compile_error_of(row: KernelResult) -> CompileError:
+def compile_error_of(row: KernelResult) -> KernelCompileError:
     """The error of ``row``, which does not compile."""
     text = _ASSERTED.sub("", (row.message or "does not compile").splitlines()[0])
     found = _PLACE.match(text)
     if found is None:
-        return CompileError(text, None)
-    return CompileError(_SAYS_ERROR.sub("", found["text"]), f"{found['file']}:{found['line'] or found['nvline']}")
+        return KernelCompileError(text, None)
+    return KernelCompileError(_SAYS_ERROR.sub("", found["text"]), f"{found['file']}:{found['line'] or found['nvline']}")
 
 
 def shared(first: str, other: str) -> str:

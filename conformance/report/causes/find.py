@@ -45,7 +45,7 @@ _TYPES = re.compile(
 
 
 @dataclass(frozen=True)
-class Case:
+class FailingCase:
     """A failing case: how an id has it between its brackets, and its evidence."""
 
     text: str
@@ -58,7 +58,7 @@ class Share:
     """A kernel under a cause: the failing cases that the cause explains, and the kernel's cases that do not fail."""
 
     kernel: KernelResult
-    cases: tuple[Case, ...]
+    cases: tuple[FailingCase, ...]
     passed: tuple[frozenset[str], ...]
 
 
@@ -163,7 +163,7 @@ def _causes_of(row: KernelResult, specs: Specs) -> Iterable[tuple[Cause, str, Sh
             yield UNKNOWN, "", Share(row, (), ())
 
 
-def _without_far_rows(cases: tuple[Case, ...]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
+def _without_far_rows(cases: tuple[FailingCase, ...]) -> tuple[tuple[FailingCase, ...], tuple[FailingCase, ...]]:
     """``cases`` without those whose rows lie beyond 2^31 elements, and these, where others of strided operands fail: a
     mistake with strides shows in gaps as something else, a fault or zeros."""
     near = tuple(case for case in cases if BEYOND_INT not in case.traits)
@@ -172,7 +172,7 @@ def _without_far_rows(cases: tuple[Case, ...]) -> tuple[tuple[Case, ...], tuple[
     return near, tuple(case for case in cases if BEYOND_INT in case.traits)
 
 
-def _detail(cause: Cause, kernel: Kernel, cases: Sequence[Case]) -> str:
+def _detail(cause: Cause, kernel: Kernel, cases: Sequence[FailingCase]) -> str:
     """What candle-parity.toml has to say of ``kernel``, or the factor by which its answers are off; empty for other
     causes."""
     if cause.id == FIXES_UPSTREAM and kernel.fix is not None:
@@ -184,7 +184,7 @@ def _detail(cause: Cause, kernel: Kernel, cases: Sequence[Case]) -> str:
     return ""
 
 
-def _common(cause: Cause, cases: Sequence[Case]) -> list[str]:
+def _common(cause: Cause, cases: Sequence[FailingCase]) -> list[str]:
     """The answers that ``cause`` asks for and all ``cases`` have, in the order of the first."""
     shared = frozenset.intersection(*(cause.matching(case.evidence) for case in cases))
     return [name for name in cases[0].evidence.answers if name in shared]
@@ -196,7 +196,7 @@ def _geometry(answer: str) -> str:
     return older.removeprefix(RIGHT_LAUNCHED_WITH)
 
 
-def _offsets(cause: Cause, cases: Sequence[Case]) -> list[float]:
+def _offsets(cause: Cause, cases: Sequence[FailingCase]) -> list[float]:
     """How far from 1 the factors are that ``cause`` sees in ``cases``."""
     return [float(name.removeprefix(SCALED_BY)) for case in cases for name in cause.matching(case.evidence)]
 
@@ -207,19 +207,19 @@ def _factor(offset: float) -> str:
     return str(Decimal(1) + Decimal(short if abs(float(short) / offset - 1) < _NOISE else f"{offset:.1e}"))
 
 
-def _failing(row: KernelResult) -> tuple[Case, ...]:
+def _failing(row: KernelResult) -> tuple[FailingCase, ...]:
     """The failing cases of a kernel; of records without observations those whose failures were written out."""
     observed = [(text, group.evidence) for group in row.observations for text in group.cases]
     kept = [(failure.case.partition("(")[2].removesuffix(")"), failure.evidence) for failure in row.failures]
-    return tuple(Case(text, evidence, traits_of(text)) for text, evidence in observed or kept)
+    return tuple(FailingCase(text, evidence, traits_of(text)) for text, evidence in observed or kept)
 
 
 Passed = tuple[frozenset[str], ...]
 
 
 def _assigned(
-    cases: tuple[Case, ...], passed: Passed, kernel: Kernel, every: tuple[Case, ...] | None = None
-) -> list[tuple[Cause, str, tuple[Case, ...]]]:
+    cases: tuple[FailingCase, ...], passed: Passed, kernel: Kernel, every: tuple[FailingCase, ...] | None = None
+) -> list[tuple[Cause, str, tuple[FailingCase, ...]]]:
     """``cases`` under their causes: one for all of them if there is one, else those that may take a part.
 
     ``every`` are all failing cases of the kernel.
@@ -246,18 +246,18 @@ def _assigned(
     return [(MIXED, "; ".join(titles), cases)]
 
 
-def _spreads_to(cause: Cause, case: Case) -> bool:
+def _spreads_to(cause: Cause, case: FailingCase) -> bool:
     """Whether ``cause``, which explains other cases of the kernel, explains ``case`` with them."""
     return "spreads" in cause.holds or (
         "spreads to the trait" in cause.holds and not case.traits.isdisjoint(cause.traits)
     )
 
 
-def _fitting(cause: Cause, cases: Sequence[Case], kernel: Kernel) -> tuple[Case, ...]:
+def _fitting(cause: Cause, cases: Sequence[FailingCase], kernel: Kernel) -> tuple[FailingCase, ...]:
     return tuple(case for case in cases if cause.fits(case.evidence, case.traits, kernel))
 
 
-def _hold(cause: Cause, fitting: Sequence[Case], cases: Sequence[Case], passed: Passed) -> bool:
+def _hold(cause: Cause, fitting: Sequence[FailingCase], cases: Sequence[FailingCase], passed: Passed) -> bool:
     return all(_HOLDS[name](cause, fitting, cases, passed) for name in cause.holds)
 
 
@@ -266,25 +266,25 @@ def _none_passes(passed: Passed, traits: Iterable[str]) -> bool:
     return not any(EMPTY not in case and not case.isdisjoint(traits) for case in passed)
 
 
-def _no_fault_without(cause: Cause, fitting: Sequence[Case], cases: Sequence[Case], _: Passed) -> bool:
+def _no_fault_without(cause: Cause, fitting: Sequence[FailingCase], cases: Sequence[FailingCase], _: Passed) -> bool:
     return all(case in fitting for case in cases if case.evidence.fault in cause.faults)
 
 
-def _one_answer(cause: Cause, fitting: Sequence[Case], _: Sequence[Case], __: Passed) -> bool:
+def _one_answer(cause: Cause, fitting: Sequence[FailingCase], _: Sequence[FailingCase], __: Passed) -> bool:
     return bool(frozenset.intersection(*(cause.matching(case.evidence) for case in fitting)))
 
 
-def _one_factor(cause: Cause, fitting: Sequence[Case], _: Sequence[Case], __: Passed) -> bool:
+def _one_factor(cause: Cause, fitting: Sequence[FailingCase], _: Sequence[FailingCase], __: Passed) -> bool:
     offsets = _offsets(cause, fitting)
     return max(offsets) - min(offsets) <= _SAME_FACTOR * abs(median(offsets))
 
 
-def _both_kinds(_: Cause, fitting: Sequence[Case], __: Sequence[Case], ___: Passed) -> bool:
+def _both_kinds(_: Cause, fitting: Sequence[FailingCase], __: Sequence[FailingCase], ___: Passed) -> bool:
     kinds = {kind for case in fitting for kind in case.evidence.elements}
     return "sign of zero" in kinds and len(kinds) > 1
 
 
-def _most_strided(_: Cause, fitting: Sequence[Case], cases: Sequence[Case], __: Passed) -> bool:
+def _most_strided(_: Cause, fitting: Sequence[FailingCase], cases: Sequence[FailingCase], __: Passed) -> bool:
     """Whether it explains at least half of the failing cases with strided operands, of which there are some."""
     strided = [case for case in cases if NOT_CONTIGUOUS in case.traits]
     return bool(strided) and 2 * sum(case in fitting for case in strided) >= len(strided)
@@ -297,13 +297,13 @@ def _bears_out(failed: int, with_it: int, without: int) -> bool:
     return with_it <= failed and chance <= _CHANCE
 
 
-def _not_by_chance(cause: Cause, fitting: Sequence[Case], _: Sequence[Case], passed: Passed) -> bool:
+def _not_by_chance(cause: Cause, fitting: Sequence[FailingCase], _: Sequence[FailingCase], passed: Passed) -> bool:
     judged = [case for case in passed if EMPTY not in case]
     with_it = sum(not case.isdisjoint(cause.traits) for case in judged)
     return _bears_out(len(fitting), with_it, len(judged) - with_it)
 
 
-_HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool]] = {
+_HOLDS: dict[str, Callable[[Cause, Sequence[FailingCase], Sequence[FailingCase], Passed], bool]] = {
     "all that are not contiguous": lambda _, __, ___, passed: _none_passes(passed, (NOT_CONTIGUOUS,)),
     "all with the trait": lambda cause, _, __, passed: _none_passes(passed, cause.traits),
     "not without the trait": _no_fault_without,

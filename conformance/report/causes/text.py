@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from conformance.outcome import Failure
 from conformance.record import KernelResult
 from conformance.report.causes.find import UNKNOWN, Finding, Share, deciding_trait, find_causes
+from conformance.report.causes.gain import proposal, proposed
 from conformance.spec.load import Specs
 from conformance.text import counted, one_line, plain, shortened
 
@@ -29,18 +30,21 @@ _NAMED = 4
 def cause_lines(findings: Sequence[Finding], limit: int = SCREEN, width: int = WIDTH) -> list[str]:
     """``findings`` in ``limit`` lines or fewer, of ``width`` characters or fewer each; none without findings.
 
-    Where not all of them find room, what to do is left out first.
+    Those to mend first stand first. Where not all of them find room, what to do is left out first.
     """
     if not findings:
         return []
-    head = heading(findings)
+    first = proposed(findings)
+    told = proposal(findings, first)
+    if told:
+        findings = [*first, *(finding for finding in findings if finding not in first)]
     blocks = [_block(finding, width) for finding in findings]
     if 1 + sum(map(len, blocks)) > limit:
         blocks = [
             block if finding.cause is UNKNOWN else block[: -_advising(finding)]
             for finding, block in zip(findings, blocks, strict=True)
         ]
-    lines = [f"{head}:"]
+    lines = [f"{'; '.join(filter(None, [heading(findings), told]))}:"]
     for number, block in enumerate(blocks):
         more = len(blocks) - number
         if len(lines) + len(block) + (more > 1) > limit:

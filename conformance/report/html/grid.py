@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from conformance.dtypes import COLUMNS
 from conformance.record import KernelResult
 from conformance.spec.kernel import FIXED, Kernel
-from conformance.spec.load import Module, Specs
+from conformance.spec.load import SpecModule, Specs
 from conformance.status import ROWS, WORST_FIRST, Status
 
 _AXES = {"src_dtype": "from {}", "idx_dtype": "by {}", "ncols_y": "× {}"}
@@ -75,7 +75,7 @@ def _dtypes(kernel: Kernel, specs: Specs) -> set[str | None]:
     return {other.variant.get("dtype") for other in mine}
 
 
-def tables(rows: Sequence[Sequence[KernelResult]], specs: Specs, modules: Mapping[str, Module]) -> list[Table]:
+def tables(rows: Sequence[Sequence[KernelResult]], specs: Specs, modules: Mapping[str, SpecModule]) -> list[Table]:
     """The whole map. ``rows`` has each run's results over every kernel, or launcher, of ``modules``."""
     found: dict[str, dict[str, dict[str, list[Cell]]]] = {module: {} for module in modules}
     for results in zip(*rows, strict=True):

@@ -20,7 +20,7 @@ from conformance.report.html.grid import tables
 from conformance.report.run_notes import shared_remarks
 from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.tally import columns_of, launcher_results, launchers, of_module, results, tally
-from conformance.spec.load import Module, Specs
+from conformance.spec.load import SpecModule, Specs
 from conformance.status import ROWS, STATUSES, WORST_FIRST
 from conformance.text import visible
 
@@ -165,7 +165,10 @@ def _causes(
 
 
 def _modules(
-    names: Sequence[str], rows: Sequence[Sequence[KernelResult]], modules: Mapping[str, Module], what: str = "Kernels"
+    names: Sequence[str],
+    rows: Sequence[Sequence[KernelResult]],
+    modules: Mapping[str, SpecModule],
+    what: str = "Kernels",
 ) -> dict[str, Any]:
     """A row for each module; runs with the same figures have columns together."""
     groups: dict[tuple[tuple[str, ...], ...], list[str]] = {}

@@ -25,7 +25,7 @@ from conformance.files import DATA, cache_folder
 from conformance.notices import warn
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.processes.supervisor import MARK, has_room
-from conformance.toolchains.host import Toolchain, find_toolchain
+from conformance.toolchains.host import HostToolchain, find_toolchain
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
@@ -201,7 +201,7 @@ def _damage(folder: Path) -> str | None:
     return ""
 
 
-def _build_in(home: Path, key: str, plan: Plan, toolchain: Toolchain) -> Path:
+def _build_in(home: Path, key: str, plan: Plan, toolchain: HostToolchain) -> Path:
     """Build into ``home / key``; raises ``OSError`` where ``home`` cannot be written."""
     target = home / key
     home.mkdir(parents=True, exist_ok=True)
@@ -224,7 +224,7 @@ def _build_in(home: Path, key: str, plan: Plan, toolchain: Toolchain) -> Path:
     return target
 
 
-def _compile(plan: Plan, toolchain: Toolchain, folder: Path) -> None:
+def _compile(plan: Plan, toolchain: HostToolchain, folder: Path) -> None:
     """Build every library of ``plan`` into ``folder``, with the manifest."""
     folder.mkdir(mode=0o755)
     with Supervisor() as supervisor, ThreadPoolExecutor() as pool:
@@ -257,7 +257,7 @@ def unit_text(files: Sequence[Path]) -> str:
     return "".join(f'#include "{file}"\n' for file in files)
 
 
-def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str, supervisor: Supervisor) -> None:
+def _library(plan: Plan, toolchain: HostToolchain, folder: Path, name: str, supervisor: Supervisor) -> None:
     if _damage(shipped := SHIPPED / plan.digest) == "":
         shutil.copyfile(shipped / name, folder / name)
         return

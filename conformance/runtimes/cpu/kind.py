@@ -45,6 +45,6 @@ KIND = RuntimeKind(
     code="host",
     in_a_folder=True,
     missing_header=_missing_header,
-    only_words=lambda kernels: (f"-DSIMT_ONLY={','.join(kernels)}",),
+    only_flags=lambda kernels: (f"-DSIMT_ONLY={','.join(kernels)}",),
     launchers=LauncherBuild(words=("-DSIMT_LAUNCHERS=1",)),
 )

@@ -54,7 +54,7 @@ KIND = RuntimeKind(
     find=_find,
     open=_open,
     open_compiler=_open_compiler,
-    target_words=lambda arch: (f"--gpu-architecture={arch}",) if arch.startswith("sm_") else (),
+    target_flags=lambda arch: (f"--gpu-architecture={arch}",) if arch.startswith("sm_") else (),
     launchers=LauncherBuild(compiler=_launcher_compiler),
     environment=("CUDA_*", "NVIDIA_*", "CUBLAS_*", "HIPCUDA_*", "HIP_PYTHON_*"),
     libraries=_libraries,

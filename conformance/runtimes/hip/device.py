@@ -18,8 +18,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 from conformance.runtimes.hip.binding import check_bound
-from conformance.runtimes.hip.errors import HipError, first_error
+from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.hip.rtc import hiprtc_version
+from conformance.toolchains.compile_error import first_error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,9 +1,7 @@
-"""What goes wrong on a device or in its compiler."""
+"""What goes wrong on a device."""
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -68,33 +66,3 @@ class HipError(RuntimeError):
     def with_places(self, placed: Callable[[str], str]) -> HipError:
         """The same error with ``placed`` made of its detail."""
         return HipError(self.call, self.code, self.name, self.what, placed(self.detail), self.before_launch)
-
-
-_PLACED_ERROR = re.compile(r"(?P<place>(?P<file>[^\s:]+):\d+(?::\d+)?): (?P<what>(?:fatal )?error: .*)")
-_REQUESTED = re.compile(r"(?P<place>[^\s:]+:\d+(?::\d+)?): note: .* requested here$")
-
-
-class CompileError(RuntimeError):
-    """A source that does not compile; ``log`` is the compiler's text."""
-
-    def __init__(self, name: str, log: str) -> None:
-        self.name, self.log = name, log
-        super().__init__(f"{name} does not compile: {first_error(log)}")
-
-
-def first_error(log: str) -> str:
-    """The first line of a compiler's log that says ``error``, else its first line.
-
-    An error in a header that lies elsewhere (its path is absolute) is placed at the line of the source that came there.
-    """
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    at = next((at for at, line in enumerate(lines) if "error" in line.lower()), None)
-    if at is None:
-        return lines[0] if lines else "no message"
-    error = _PLACED_ERROR.match(lines[at])
-    if error is None or not error["file"].startswith("/"):
-        return lines[at]
-    later = itertools.takewhile(lambda line: not _PLACED_ERROR.match(line), lines[at + 1 :])
-    places = (match["place"] for line in later if (match := _REQUESTED.match(line)))
-    place = next((place for place in places if not place.startswith("/")), error["place"])
-    return f"{place}: {error['what']}"

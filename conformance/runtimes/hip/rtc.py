@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.runtimes.hip.errors import CompileError
+from conformance.toolchains.compile_error import CompileError
 
 
 class RtcError(RuntimeError):

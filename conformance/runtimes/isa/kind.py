@@ -72,7 +72,7 @@ KIND = RuntimeKind(
     environment=("HIPCPU_*", "HIP_PYTHON_*"),
     code="amd",
     compiler="hipcc",
-    hipcc_words=LINES,
+    hipcc_flags=LINES,
     takes_dialect=False,
     launchers=replace(BY_HIPCC, words=LINES),
 )

@@ -42,7 +42,7 @@ def _open(wave: int | None, threads: int | None) -> Runtime:
         raise NoRuntime(f"{error}; --runtime cpu runs the kernels on the host") from None
 
 
-def _target_words(arch: str) -> tuple[str, ...]:
+def _target_flags(arch: str) -> tuple[str, ...]:
     """The language too, which is C++14 in ROCm 6 and C++17 in ROCm 7."""
     return ("-std=c++17", *((f"--offload-arch={arch}",) if arch else ()))
 
@@ -56,8 +56,8 @@ KIND = RuntimeKind(
     code="amd",
     chooses_compiler=True,
     takes_dialect=False,
-    target_words=_target_words,
-    compile_words=folder_words,
+    target_flags=_target_flags,
+    compile_flags=folder_words,
     readable_log=without_comgr,
     missing_header=missing_header,
     launchers=BY_HIPCC,
