@@ -136,7 +136,10 @@ class Judge:
             outcome = self._confirmed(kernel, request, judged)
         except InfrastructureError as failed:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
-        except (NoReference, NoLaunch) as error:
+        except NoLaunch as error:
+            return Outcome(name=kernel.name, status="not_run", message=str(error))
+        except NoReference as error:
+            self._executors.discard()  # of a port's own reference: launches may be under way that nobody waits for
             return Outcome(name=kernel.name, status="not_run", message=str(error))
         if excluded is not None and outcome.status in _NOT_THERE:
             return _excluded(kernel, excluded)

@@ -211,11 +211,13 @@ class Difference:
 
 @dataclass(frozen=True)
 class Changes:
-    """All changes against a baseline: ``about`` names it, ``notes`` say what could not be compared."""
+    """All changes against a baseline: ``about`` names it, ``notes`` say what could not be compared, and ``compared``
+    are the labels of the runs that were compared with it."""
 
     about: str
     kernels: tuple[Difference, ...]
     notes: tuple[str, ...]
+    compared: tuple[str, ...]
 
     @property
     def counts(self) -> str:
@@ -246,7 +248,12 @@ def changes(found: Sequence[Record], baseline: Record | None, specs: Specs) -> C
     kernels = [change for label, comparison in pairs for change in _told(label, comparison, specs)]
     notes = [text for _, comparison in pairs for text in _notes(comparison)]
     ordered = [change for kind, _ in KINDS for change in kernels if change.kind == kind]
-    return Changes(f"{name} ({identity(baseline.run)})", tuple(ordered), tuple(dict.fromkeys(notes)))
+    return Changes(
+        f"{name} ({identity(baseline.run)})",
+        tuple(ordered),
+        tuple(dict.fromkeys(notes)),
+        tuple(label for label, _ in pairs),
+    )
 
 
 def _told(label: str, found: Comparison, specs: Specs) -> Iterator[Difference]:

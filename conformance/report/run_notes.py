@@ -16,6 +16,7 @@ from conformance.port.options import CHANGES_ARITHMETIC
 from conformance.record import KernelResult, Record, RunInfo
 from conformance.record.merge import gaps
 from conformance.report.kernels import conditions, fixes, known_failures, leak_note, misaligned_note
+from conformance.report.tally import kernel_of
 from conformance.spec.entry import ROWS, Entry
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
@@ -80,7 +81,7 @@ def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
         if row.robustness is None:
             continue
         for failure in row.robustness.failures:
-            told = _reason(specs.entry(row.name), failure.case)
+            told = _reason(kernel_of(row, specs), failure.case)
             if told is _OTHER and row.launched_when is not None:
                 told = _BY_THE_PORT
             why, where = told

@@ -17,7 +17,7 @@ import pytest
 from conformance.files import ROOT
 from conformance.record import read_record
 from conformance.record.bench import read_bench
-from conformance.report.board.columns import OURS
+from conformance.report.headline import OURS
 from conformance.spec.load import load_specs
 from tests.boards import committed
 

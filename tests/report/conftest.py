@@ -53,6 +53,13 @@ class Page:
     def wider_than_the_window(self) -> bool:
         return bool(self.tab.evaluate("document.documentElement.scrollWidth > innerWidth"))
 
+    def axe(self) -> list[tuple[str, str]]:
+        """What axe finds: a rule and the first element that breaks it. The page needs ``bypass_csp``."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        found = Axe().run(self.tab).response["violations"]
+        return [(one["id"], one["nodes"][0]["html"]) for one in found]
+
 
 @pytest.fixture
 def opened(chromium: Any, tmp_path: Path) -> Iterator[Any]:

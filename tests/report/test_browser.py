@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -12,6 +14,12 @@ from conformance.record import KernelResult, Record, every_kernel
 from conformance.report.html import render_html
 from conformance.spec.load import load_specs
 from tests.runs import run_info
+
+pytestmark = pytest.mark.slow("opens pages of 748 kernels in a browser")
+needs_axe = pytest.mark.skipif(
+    importlib.util.find_spec("axe_playwright_python") is None,
+    reason="the Python package axe-playwright-python is not installed",
+)
 
 SPECS = load_specs()
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"> & \" ' \u202e"
@@ -56,7 +64,7 @@ def test_filter_search_and_sort_are_in_the_address(opened: Any) -> None:
     page = opened(render_html(record(), SPECS))
     page.tab.keyboard.press("/")
     page.tab.keyboard.type("kernels silu_f16")
-    assert page.tab.locator("#map a.cell:not(.dim)").count() == 1
+    assert page.texts("#map a.cell:visible") == ["F"]
     assert page.texts(".found") == ["1 of 748 kernels"]
     page.open("#view=list&module=unary&status=pass,fail&sort=-distance")
     assert page.texts("#list tbody th") == ["usilu_f16", "uexp_f32"]
@@ -66,6 +74,87 @@ def test_filter_search_and_sort_are_in_the_address(opened: Any) -> None:
     assert page.texts("#list tbody th") == ["uexp_f32"]
     page.open(page.address)
     assert page.texts("#list tbody th") == ["uexp_f32"]
+
+
+def test_title_and_heading_name_the_port_its_commit_and_the_percentage(opened: Any) -> None:
+    page = opened(render_html(record(kernels="src/mine.hip", git="8a17ca0a4c66-dirty"), SPECS))
+    assert page.tab.title() == "mine.hip at 8a17ca0a4c66 with changes: 0.1% at parity with Candle"
+    heading = " ".join(page.texts("h1")[0].split())
+    assert heading == "mine.hip at 8a17ca0a4c66 with changes 0.1% of Candle’s CUDA kernels at parity"
+    assert "1 of the 2 kernels that were judged; 746 not run." in page.texts("header > p")
+
+
+def test_of_several_runs_the_lowest_is_the_headline_and_a_replay_is_not(opened: Any) -> None:
+    more = record(result("uneg_f32", "pass"), wave=32)
+    page = opened(render_html([more, record(), record(traces="traces")], SPECS))
+    assert page.texts("h1 .share") == ["0.1%"]
+    assert page.texts("header > p")[0].startswith("cpu wave64, the lowest of 2 runs; ")
+
+
+def test_searching_hides_what_does_not_match(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS))
+    page.tab.fill("#search", "fill_u")
+    assert page.tab.locator("#map figure:visible").count() == 1
+    titles = page.tab.locator("#map a.cell:visible").evaluate_all("found => found.map(one => one.title)")
+    assert titles == ["fill_u32: not run", "fill_u8: not run"]
+    assert page.texts("#map tbody tr:visible th") == ["fill"]
+    page.tab.fill("#search", "no such kernel")
+    assert page.tab.locator("#map figure:visible").count() == 0
+    assert page.texts("#map .nothing:visible") == ["No kernel is like that."]
+    page.tab.fill("#search", "")
+    assert page.tab.locator("#map a.cell:visible").count() == 748
+
+
+@pytest.mark.parametrize("view", ["map", "list"])
+def test_enter_in_the_search_opens_the_worst_that_matches(opened: Any, view: str) -> None:
+    page = opened(render_html(record(), SPECS))
+    page.open(f"#view={view}")
+    page.tab.focus("#search")
+    page.tab.keyboard.press("Enter")
+    assert page.tab.locator("#kernel").is_hidden()
+    page.tab.keyboard.type("unary.hip")
+    page.tab.keyboard.press("Enter")
+    assert page.texts("#kernel h2") == ["usilu_f16"]
+    assert page.tab.evaluate("document.activeElement.tagName") == "H2"
+
+
+def test_the_list_begins_with_failures(opened: Any) -> None:
+    worse = result("uelu_f32", "fail", failed=3)
+    page = opened(render_html(record(worse, result("uneg_f32", "crash", failed=1, message="m")), SPECS))
+    page.open("#view=list")
+    assert page.texts("#list tbody th")[:4] == ["uneg_f32", "uelu_f32", "usilu_f16", "uexp_f32"]
+    page.tab.keyboard.press("j")
+    assert page.texts("#kernel h2") == ["uneg_f32"]
+
+
+def test_what_to_do_next_is_told_by_what_it_gains(opened: Any) -> None:
+    other = [result(name, "signature", message="parameter 2 is size_t") for name in ("uneg_f32", "uneg_f16")]
+    absent = [result(name, "missing", source=None) for name in ("uelu_f32", "fill_u8", "fill_u32")]
+    page = opened(render_html(record(*other, *absent), SPECS))
+    said = [" ".join(text.split()) for text in page.texts(".next p, .next .gained")]
+    assert said == [
+        "Mend this cause: up to +2 kernels; then up to 3 of 748 kernels are at parity.",
+        "+2",
+        "3 kernels still to be written: fill (2), unary (1).",
+    ]
+    page.tab.click(".next a")
+    assert page.texts("#kernel h2") == ["uneg_f16"]
+
+
+def test_where_nothing_is_to_be_done_nothing_is_proposed(opened: Any) -> None:
+    right = [result(name, "pass") for name in SPECS.kernels]
+    page = opened(render_html(Record.of(run_info(), right), SPECS))
+    assert page.tab.locator(".next").count() == 0
+    assert page.texts("h1 .share") == ["100.0%"]
+
+
+def test_the_tab_key_stops_once_at_each_module(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS))
+    stops = page.tab.locator("#map a.cell:not([tabindex='-1'])")
+    assert stops.count() == len(SPECS.modules)
+    page.tab.focus('#map a.cell[title^="uexp_f32"]')
+    assert stops.count() == len(SPECS.modules)
+    assert "uexp_f32: at parity" in stops.evaluate_all("found => found.map(one => one.title)")
 
 
 def test_the_map_of_one_module_is_shown_alone(opened: Any) -> None:
@@ -153,21 +242,65 @@ def test_dark_and_light_follow_the_system_until_they_are_turned(opened: Any) -> 
     assert page.tab.evaluate(background) != dark
 
 
-@pytest.mark.parametrize("view", ["", "#view=list", "#view=causes", "#view=changes", "#view=runs", "#kernel=usilu_f16"])
-def test_a_phone_does_not_scroll_sideways(opened: Any, view: str) -> None:
+VIEWS = ["", "#q=unary", "#view=list", "#view=causes", "#view=changes", "#view=runs", "#kernel=usilu_f16"]
+WIDTHS = (1440, 768, 390)
+
+
+@lru_cache(maxsize=1)
+def rich() -> str:
+    """A page with every view: three runs, a long message, and a baseline."""
     long = result("uelu_f32", "crash", failed=1, message="x" * 3000)
     several = [record(long), record(long, wave=32), record(long, runtime="rocm", arch="gfx1100")]
-    page = opened(render_html(several, SPECS, baseline=record()), viewport={"width": 390, "height": 800})
-    page.open(view)
-    assert not page.wider_than_the_window()
+    return render_html(several, SPECS, baseline=record())
+
+
+@pytest.mark.parametrize("media", ["screen", "print"])
+def test_nothing_is_wider_than_the_window(opened: Any, media: str) -> None:
+    page = opened(rich())
+    page.tab.emulate_media(media=media)
+    for view in VIEWS:
+        page.open(view)
+        for width in WIDTHS:
+            page.tab.set_viewport_size({"width": width, "height": 800})
+            assert not page.wider_than_the_window(), (view, width)
+
+
+def test_nothing_of_the_header_is_cut_off(opened: Any) -> None:
+    page = opened(rich())
+    for width in WIDTHS:
+        page.tab.set_viewport_size({"width": width, "height": 800})
+        hides = "found => found.filter(one => getComputedStyle(one).overflowX !== 'visible').map(one => one.outerHTML)"
+        assert page.tab.locator("header *:not(svg, svg *)").evaluate_all(hides) == []
+    assert "isa" not in page.texts("header")[0]
+    assert page.texts("header")[0].count("2026-01-02") == 3
+
+
+@needs_axe
+def test_axe_finds_nothing_in_the_first_view(opened: Any) -> None:
+    page = opened(rich(), bypass_csp=True)
+    assert page.axe() == []
+
+
+@needs_axe
+@pytest.mark.nightly("axe looks at every element of seven views, four times")
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (768, "light"), (390, "dark")])
+def test_axe_finds_nothing(opened: Any, width: int, scheme: str) -> None:
+    size = {"width": width, "height": 844}
+    page = opened(rich(), viewport=size, color_scheme=scheme, bypass_csp=True)
+    for view in VIEWS:
+        page.open(view)
+        assert page.axe() == [], view
 
 
 def test_print_has_the_map_and_the_causes_and_no_controls(opened: Any) -> None:
     page = opened(render_html(record(), SPECS))
-    page.open("#view=list")
-    page.tab.emulate_media(media="print")
+    page.open("#view=list&q=nothing+like+that")
+    page.tab.emulate_media(media="print", color_scheme="dark")
     shown = {name: page.tab.locator(name).first.is_visible() for name in ("#map", "#causes", "#runs", "nav", "#search")}
     assert shown == {"#map": True, "#causes": True, "#runs": True, "nav": False, "#search": False}
+    assert page.tab.locator("#map a.cell:visible").count() == 748
+    assert page.tab.locator("#causes details .names a:visible").count() == 1
+    assert page.tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.tab.pdf()[:4] == b"%PDF"
 
 
@@ -176,7 +309,9 @@ def test_a_baseline_shows_what_changed(opened: Any) -> None:
     page = opened(render_html(record(), SPECS, baseline=before))
     marked = page.tab.locator("#map a.cell.worse").all()
     assert [link.get_attribute("title") for link in marked] == ["usilu_f16: wrong answers, worse than the baseline"]
-    page.open("#view=changes")
+    trend = "-1 kernel at parity since the baseline: 1 now (0.1%), 1 then (0.1%). 1 worse"
+    assert page.texts(".trend") == [trend.replace("-1 kernel", "As many")]
+    page.tab.click(".trend a")
     assert page.texts("#changes h3") == ["Worse (1)"]
     page.tab.click("#changes tbody a")
     assert "worse than the baseline" in page.texts("#kernel")[0]

@@ -188,6 +188,7 @@ function show() {
   drawParity();
   drawClasses();
   drawPanel();
+  reachScrolling();
 }
 
 document.addEventListener("click", (event) => {
@@ -202,6 +203,7 @@ document.addEventListener("keydown", (event) => {
 });
 window.addEventListener("popstate", show);
 window.addEventListener("hashchange", show);
+window.addEventListener("resize", reachScrolling);
 document.documentElement.classList.add("js");
 makeControls();
 show();

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from conformance.files import KERNELS, SHIPPED_KERNELS
 from conformance.record import KernelResult, Record
 from conformance.report.again import fetched
 from conformance.report.causes.find import Finding, find_causes
+from conformance.report.headline import port_name
 from conformance.report.runs import executed, labels, rerun
 from conformance.report.tally import results
 from conformance.spec.kernel import Kernel
@@ -20,9 +19,6 @@ from conformance.text import counted, one_line, some
 
 NAMES = "names"
 """The level that a run shows as well: whether the port has the kernel under Candle's name, with its parameters."""
-
-OURS = "candle-parity"
-"""What the port that ships with the harness is called."""
 
 _NAMED = 5
 
@@ -126,7 +122,7 @@ def board_of(records: Sequence[Record], specs: Specs) -> Board:
     shared = set(specs.kernels).intersection(*({row.name for row in record.kernels} for record in records))
     ports: dict[str, list[Record]] = {}
     for record in records:
-        ports.setdefault(_port_of(record), []).append(record)
+        ports.setdefault(port_name(record.run), []).append(record)
     columns: list[Column] = []
     for port, mine in ports.items():
         for level, record in zip(labels(mine), mine, strict=True):
@@ -136,16 +132,6 @@ def board_of(records: Sequence[Record], specs: Specs) -> Board:
             columns.append(Column(port, one_line(level), record, rows, find_causes(rows, specs)))
     kernels = [kernel for name, kernel in specs.kernels.items() if name in shared]
     return Board(columns, kernels, _notes(records, columns, specs, shared))
-
-
-def _port_of(record: Record) -> str:
-    """What the port of a record is called: by the list of ports, else by its folder."""
-    run = record.run
-    if run.port is not None:
-        return one_line(run.port.name)
-    if run.kernels in (None, KERNELS, SHIPPED_KERNELS):
-        return OURS
-    return one_line(Path(run.kernels).name or run.kernels)
 
 
 def _notes(records: Sequence[Record], columns: Sequence[Column], specs: Specs, shared: set[str]) -> list[str]:

@@ -26,9 +26,18 @@ const data = JSON.parse(one("#data").textContent);
 const sign = {};
 const word = {};
 for (const [status, mark, text] of data.statuses) [sign[status], word[status]] = [mark, text];
-const cell = (status, title) => el("i", { class: `cell ${status}`, title: title ?? word[status] }, sign[status]);
+const cell = (status, title) => el("i", { class: `cell ${status}`, role: "img", title: title ?? word[status], "aria-label": title ?? word[status] }, sign[status]);
 
 const distance = (ulp) => (ulp === undefined ? "–" : ulp === 0 ? "0" : `${ulp < 1e6 ? grouped.format(ulp) : powers.format(ulp).replace("E", "×10^")} ulp`);
+
+// What scrolls sideways can be reached by the tab key, and nothing else of its kind.
+function reachScrolling() {
+  for (const part of all(".scroll, pre")) {
+    const scrolls = part.scrollWidth > part.clientWidth || part.scrollHeight > part.clientHeight;
+    if (scrolls) part.tabIndex = 0;
+    else part.removeAttribute("tabindex");
+  }
+}
 
 // A page that is opened as a file may have no clipboard of its own.
 async function copy(text, button) {
@@ -53,5 +62,5 @@ async function copy(text, button) {
 
 const command = (text) => {
   const button = el("button", { type: "button", class: "copy", onclick: () => copy(text, button) }, "copy");
-  return el("div", { class: "command" }, el("pre", { tabindex: "0" }, text), button);
+  return el("div", { class: "command" }, el("pre", {}, text), button);
 };

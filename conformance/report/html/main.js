@@ -20,6 +20,7 @@ function show() {
   }
   if (!state.kernel && drawn) cells.get(drawn.split("|")[0])?.focus({ preventScroll: true });
   drawn = state.kernel ? key : "";
+  reachScrolling();
 }
 
 // The next kernel that passes the filter, in the order of the list.
@@ -74,13 +75,15 @@ function moveInMap(event) {
     [row, column] = [row + down, column + right];
     const place = lines[row]?.cells[column];
     if (!place || column < 1) return;
-    const next = place.querySelector("a");
+    const next = place.querySelector(SHOWN);
     if (next) return next.focus();
   }
 }
 
 window.addEventListener("popstate", show);
 window.addEventListener("hashchange", show);
+window.addEventListener("resize", reachScrolling);
 document.documentElement.classList.add("js");
+document.documentElement.classList.toggle("several", data.runs.length > 1);
 makeControls();
 show();

@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from conformance.record import KernelResult, Record
 from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
 from conformance.report.causes import shared_causes
 from conformance.report.causes.text import described, heading
-from conformance.report.comparison import KINDS, changes
+from conformance.report.comparison import KINDS, Changes, changes
+from conformance.report.headline import headline
 from conformance.report.html.data import page_data
 from conformance.report.html.grid import tables
+from conformance.report.html.next_steps import next_steps
 from conformance.report.run_notes import shared_remarks
 from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
-from conformance.report.tally import columns_of, launcher_results, launchers, of_module, results, tally
+from conformance.report.tally import ABSENT, columns_of, launcher_results, launchers, of_module, results, tally
 from conformance.spec.load import SpecModule, Specs
 from conformance.status import ROWS, STATUSES, WORST_FIRST
 from conformance.text import visible
@@ -38,7 +41,10 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
     names = labels(found)
     rows = [results(record, specs) for record in found]
     called = [launcher_results(record, specs) if any(one.launchers for one in found) else [] for record in found]
+    own = [[*record.own] for record in found]
     changed = changes(found, baseline, specs)
+    head = headline(found, names, rows, specs)
+    trends = _trends(found, names, rows, baseline, changed, specs)
     data = page_data(found, names, rows, called, specs, changed, source_url)
     data["statuses"] = [[status, ROWS[status].sign, ROWS[status].words] for status in STATUSES]
     data["worst"] = WORST_FIRST
@@ -47,12 +53,18 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
         page_style(),
         list(map(Path, _SCRIPTS)),
         data,
-        title=_title(rows),
-        **_verdicts(found, names, rows, specs),
+        headline=head,
+        next=next_steps(rows[head.run], specs),
+        **_verdicts(found, names, rows, specs, trends),
+        trends=trends.values(),
         legend=_legend([*rows, *called]),
         tables=tables(rows, specs, specs.modules),
         launchers=tables(called, specs, specs.launcher_modules),
-        causes=[*_causes(names, rows, specs), *_causes(names, called, specs, "launcher")],
+        causes=[
+            *_causes(names, rows, specs),
+            *_causes(names, called, specs, "launcher"),
+            *_causes(names, own, specs, "own kernel"),
+        ],
         changed=changed,
         kinds=KINDS,
         modules=_modules(names, rows, specs.modules),
@@ -109,14 +121,50 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _title(rows: Sequence[Sequence[KernelResult]]) -> str:
-    counts = list(map(tally, rows))
-    least = min(counts, key=lambda count: count.passing)
-    return f"{least.percent}% – Candle parity"
+@dataclass(frozen=True)
+class _Trend:
+    """How a run's kernels at parity stand to the baseline's: ``before`` is the baseline's percentage."""
+
+    kind: Literal["better", "worse", "same"]
+    before: str
+    gained: str
+    text: str
+
+
+def _trends(
+    found: Sequence[Record],
+    names: Sequence[str],
+    rows: Sequence[Sequence[KernelResult]],
+    baseline: Record | None,
+    changed: Changes | None,
+    specs: Specs,
+) -> dict[str, _Trend]:
+    """The trend of each run that was compared with the baseline, by its name; empty without a baseline."""
+    if baseline is None or changed is None:
+        return {}
+    old = tally(results(baseline, specs))
+    trends: dict[str, _Trend] = {}
+    for name, part in zip(names, rows, strict=True):
+        if name not in changed.compared:
+            continue
+        new = tally(part)
+        gained = new.passing - old.passing
+        trends[name] = _Trend(
+            kind="better" if gained > 0 else "worse" if gained < 0 else "same",
+            before=old.percent if old.total else "0",
+            gained=f"{gained:+,} kernel{'' if abs(gained) == 1 else 's'} at parity" if gained else "As many at parity",
+            text=f"since the baseline: {new.passing:,} now ({new.percent}%), {old.passing:,} then ({old.percent}%)"
+            + (f", by {name}" if len(names) > 1 else ""),
+        )
+    return trends
 
 
 def _verdicts(
-    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+    found: Sequence[Record],
+    names: Sequence[str],
+    rows: Sequence[Sequence[KernelResult]],
+    specs: Specs,
+    trends: Mapping[str, _Trend],
 ) -> dict[str, Any]:
     """A line for each run, and what is to be known of the figures."""
     verdicts = []
@@ -126,10 +174,11 @@ def _verdicts(
         verdicts.append(
             {
                 "name": name,
-                "kind": "whole" if count.passing == count.total else "part",
                 "share": count.percent if count.total else "0",
+                "failing": _judged_share(part),
                 "headline": f"{count.passing} of {count.total} kernels{of} at parity ({count.percent}%)"
                 + (f", {besides}" if besides else ""),
+                "before": trends[name].before if name in trends else None,
                 "executed": executed(record.run),
                 "identity": identity(record.run),
             }
@@ -143,6 +192,12 @@ def _verdicts(
         "loud": [text for loud, text in notes if loud],
         "quiet": [text for loud, text in notes if not loud],
     }
+
+
+def _judged_share(part: Sequence[KernelResult]) -> str:
+    """The percentage of kernels that are at parity or fail: where the bar's red part ends."""
+    there = sum(row.status not in ABSENT for row in part)
+    return f"{100 * there / len(part):.1f}" if part else "0"
 
 
 def _legend(rows: Sequence[Sequence[KernelResult]]) -> list[tuple[str, str, str]]:

@@ -1,7 +1,7 @@
 const rows = (heads, body, kinds = []) =>
   el("div", { class: "scroll" }, el("table", { class: "plain" },
-    el("thead", {}, el("tr", {}, heads.map((head, at) => el("th", { class: kinds[at] }, head)))),
-    el("tbody", {}, body.map((row) => el("tr", {}, row.map((item, at) => el("td", { class: kinds[at] }, item)))))));
+    el("thead", {}, el("tr", {}, heads.map((head, at) => (head ? el("th", { class: kinds[at] || null, scope: "col" }, head) : el("td"))))),
+    el("tbody", {}, body.map((row) => el("tr", {}, row.map((item, at) => el("td", { class: kinds[at] || null }, item)))))));
 
 // An address of the port's sources is only linked where the report was given one that begins with http.
 function portLine(place) {
@@ -125,9 +125,9 @@ function drawKernel(kernel) {
   const cases = run.cases ? `${number(run.failed ?? 0)} of ${counted(run.cases, "case")} failed` : "no case was run";
   const close = () => go({ kernel: "" });
   one("#kernel").replaceChildren(...[
-    el("div", { class: "bar-top" }, cell(run.status), el("h2", { tabindex: "-1" }, kernel.name),
-      el("button", { type: "button", title: "previous (k)", onclick: () => step(-1) }, "↑"), el("button", { type: "button", title: "next (j)", onclick: () => step(1) }, "↓"),
-      el("button", { type: "button", title: "close (Esc)", id: "close", onclick: close }, "✕")),
+    el("div", { class: "bar-top" }, signOf(run.status), el("h2", { tabindex: "-1" }, kernel.name),
+      el("button", { type: "button", title: "previous (k)", "aria-label": "previous kernel", onclick: () => step(-1) }, "↑"), el("button", { type: "button", title: "next (j)", "aria-label": "next kernel", onclick: () => step(1) }, "↓"),
+      el("button", { type: "button", title: "close (Esc)", "aria-label": "close", id: "close", onclick: close }, "✕")),
     el("p", {}, el("b", {}, word[run.status]), `, ${cases}${run.missed ? `, ${number(run.missed)} not run` : ""}`, el("span", { class: "quiet" }, ` · ${[kernel.op.startsWith(kernel.module) ? "" : kernel.module, kernel.op, kernel.dtype, kernel.launcher ? "launcher" : "", data.runs[which].name].filter(Boolean).join(" · ")}`)),
     (kernel.changes ?? []).map(([label, kind, before, after, which]) => el("p", {}, el("b", {}, `${kind === "better" ? "better" : "worse"} than the baseline`), ` (${label}): ${before} → ${after}`, which ? el("span", { class: "quiet" }, `; ${which}`) : "")),
     (run.causes ?? []).map((at) => data.causes[at]).map(([title, mark, advice, detail]) => el("p", {}, el("b", {}, `${title}${mark ? ` [${mark}]` : ""}`), detail ? `: ${detail}` : "", el("br"), el("span", { class: "quiet" }, `to do: ${advice}`))),

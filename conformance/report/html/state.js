@@ -61,7 +61,13 @@ const called = () => state.view === "launchers";
 const isShown = (kernel) => Boolean(kernel.launcher) === called();
 const what = () => (called() ? "launcher" : "kernel");
 
-// The numbers of the kernels, or launchers, that pass the filter, in order.
+// Failures first, those with most failing cases before others; else as in the specs.
+function worstFirst(a, b) {
+  const [one, other] = [resultOf(kernels[a]), resultOf(kernels[b])];
+  return WORST.indexOf(one.status) - WORST.indexOf(other.status) || (other.failed ?? 0) - (one.failed ?? 0) || a - b;
+}
+
+// The numbers of the kernels, or launchers, that pass the filter, in the order of the list.
 function matching() {
   const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
   const statuses = new Set(state.status.split(",").filter(Boolean));
@@ -78,6 +84,6 @@ function matching() {
     const way = state.sort.startsWith("-") ? -1 : 1;
     const values = new Map(found.map((at) => [at, key(at)]));
     found.sort((a, b) => (values.get(a) < values.get(b) ? -way : values.get(a) > values.get(b) ? way : a - b));
-  }
+  } else found.sort(worstFirst);
   return found;
 }

@@ -1,13 +1,32 @@
+const signOf = (status) => el("i", { class: `cell ${status}`, "aria-hidden": "true" }, sign[status]);
 const cells = new Map(all(".map a.cell").map((link) => [decodeURIComponent(link.hash.slice("#kernel=".length)), link]));
+
+const SHOWN = "a.cell:not(.out)";
+
+// The tab key stops once at each module's table; within it the arrow keys go on.
+const tabStops = new Map();
+function oneTabStop(figure) {
+  const before = tabStops.get(figure);
+  const stop = before?.matches(SHOWN) ? before : figure.querySelector(SHOWN);
+  for (const link of figure.querySelectorAll(".map a.cell")) link.tabIndex = link === stop ? 0 : -1;
+}
+for (const figure of all("figure[data-module]"))
+  figure.addEventListener("focusin", (event) => {
+    if (!event.target.matches(SHOWN)) return;
+    tabStops.set(figure, event.target);
+    oneTabStop(figure);
+  });
 
 function drawMap(found) {
   const shown = new Set(found);
+  for (const box of all(".next")) box.hidden = state.q !== "" || state.status !== "" || state.module !== "";
+  for (const note of all(".nothing")) note.hidden = found.length > 0;
   const counts = {};
   kernels.forEach((kernel, at) => {
     const { status } = resultOf(kernel);
     const link = cells.get(kernel.name);
     const changed = kernel.changes?.[0][1] ?? "";
-    link.className = ["cell", status, changed, shown.has(at) ? "" : "dim", kernel.name === state.kernel ? "chosen" : ""].filter(Boolean).join(" ");
+    link.className = ["cell", status, changed, shown.has(at) ? "" : "out", kernel.name === state.kernel ? "chosen" : ""].filter(Boolean).join(" ");
     link.textContent = sign[status];
     link.title = link.ariaLabel = `${kernel.name}: ${word[status]}${changed ? `, ${changed === "better" ? "better" : "worse"} than the baseline` : ""}`;
     const count = (counts[`${kernel.launcher ? "launchers" : "map"} ${kernel.module}`] ??= [0, 0]);
@@ -16,7 +35,9 @@ function drawMap(found) {
   });
   for (const figure of all("figure[data-module]")) {
     const [passing, total] = counts[`${figure.closest("section").id} ${figure.dataset.module}`] ?? [0, 0];
-    figure.hidden = state.module !== "" && figure.dataset.module !== state.module;
+    for (const row of figure.querySelectorAll("tbody tr")) row.hidden = !row.querySelector(SHOWN);
+    figure.hidden = !figure.querySelector(SHOWN);
+    oneTabStop(figure);
     figure.querySelector(".count").textContent = `${passing}/${total}`;
   }
 }
@@ -48,7 +69,7 @@ function drawList(found) {
     const kernel = kernels[at];
     const run = resultOf(kernel);
     const differ = state.run === "" && kernel.runs.some((one) => one.status !== run.status);
-    const marks = differ ? kernel.runs.map((one, which) => cell(one.status, `${data.runs[which].name}: ${word[one.status]}`)) : [cell(run.status), ` ${word[run.status]}`];
+    const marks = differ ? kernel.runs.map((one, which) => cell(one.status, `${data.runs[which].name}: ${word[one.status]}`)) : [signOf(run.status), ` ${word[run.status]}`];
     const texts = [
       el("a", { href: address({ kernel: kernel.name }), class: "mono" }, kernel.name), marks, run.failed ? number(run.failed) : "", run.cases ? number(run.cases) : "–",
       distance(run.ulp), kernel.module, kernel.op, kernel.dtype, run.source ?? "–", kernel.upstream, run.seconds?.toFixed(2) ?? "",
@@ -78,10 +99,18 @@ function turn() {
   root.dataset.theme = dark ? "light" : "dark";
 }
 
+// Enter in the search opens the first kernel that matches: the worst, as in the list.
+function openFirst(event) {
+  const [first] = matching();
+  if (event.key !== "Enter" || first === undefined || state.q.trim() === "") return;
+  event.preventDefault();
+  go({ kernel: kernels[first].name });
+}
+
 const option = (value, text, chosen) => el("option", { value, selected: value === chosen }, text);
 
 function makeControls() {
-  const search = el("input", { type: "search", id: "search", placeholder: "Search: name, operation, type, file, cause", "aria-label": "Search", oninput: (event) => go({ q: event.target.value }, true) });
+  const search = el("input", { type: "search", id: "search", placeholder: "Search: name, operation, type, file, cause", "aria-label": "Search", oninput: (event) => go({ q: event.target.value }, true), onkeydown: openFirst });
   const module = el("select", { id: "module", "aria-label": "Module", onchange: (event) => go({ module: event.target.value }) });
   const run = el("select", { id: "run", "aria-label": "Run", onchange: (event) => go({ run: event.target.value }) }, option("", "all runs: the worst"), data.runs.map((one, at) => option(String(at), one.name)));
   one(".controls").append(search, module, data.runs.length > 1 ? run : "", el("span", { id: "chips" }), el("span", { class: "found", role: "status" }));
@@ -100,7 +129,7 @@ function drawControls(found) {
   const chips = data.statuses.filter(([status]) => counts[status]).map(([status]) => {
     const next = new Set(chosen);
     if (!next.delete(status)) next.add(status);
-    return el("button", { type: "button", class: "chip", "data-status": status, "aria-pressed": String(chosen.has(status)), onclick: () => go({ status: [...next].join(",") }) }, cell(status), `${word[status]} ${number(counts[status])}`);
+    return el("button", { type: "button", class: "chip", "data-status": status, "aria-pressed": String(chosen.has(status)), onclick: () => go({ status: [...next].join(",") }) }, signOf(status), `${word[status]} ${number(counts[status])}`);
   });
   const focused = document.activeElement?.dataset?.status;
   one("#chips").replaceChildren(...chips);
