@@ -17,7 +17,7 @@ from typing import get_args
 
 from conformance.cases.case import Case
 from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer
-from conformance.engine.declared_geometry import with_geometry
+from conformance.engine.declared_geometry import NoLaunch, launched_by_port, with_geometry
 from conformance.engine.executor_client import ExecutorClient, Launching
 from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Library, LostLoading
@@ -29,6 +29,7 @@ from conformance.engine.reuse import KeptVerdicts
 from conformance.engine.vendor_libraries import VendorLibraries
 from conformance.notices import take_warnings
 from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness
+from conformance.port.config import Excluded
 from conformance.port.declared.geometry import described, geometry_of
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
@@ -39,6 +40,9 @@ from conformance.verdict.evidence import fault_kind
 from conformance.verdict.loop import run_cases
 from conformance.verdict.trials import with_wave
 from reference import NoReference
+
+_NOT_THERE = ("missing", "compile_error")
+"""What a kernel is that a port does not have: no source defines it, or one that it does not compile."""
 
 
 class Judge:
@@ -113,15 +117,27 @@ class Judge:
         declared, kernel = self._mode.tree.declared, request.kernel
         kernel = kernel.fixed() if kernel.name in declared.fixed else kernel
         self._progress.begin(kernel.name)
+        excluded = declared.excluded(kernel.name)
+        if excluded is not None and kernel.is_launcher:
+            return _excluded(kernel, excluded)  # whoever has it may not build it either
         parts = self._mode.parts(kernel) if request.cases is None else None
         judged, others = (request.parsed(), ()) if parts is None else parts
+        geometry, never = geometry_of(declared.launch, kernel.name), tuple[Case, ...]()
         try:
+            if parts is not None and geometry is not None and geometry.when is not None:
+                launches = self._mode.launches(kernel, parts.judged, self._setup.salt)
+                judged, never = launched_by_port(declared, geometry, launches, self._executors.ready.wave)
+                others = (*others, *never)
             outcome = self._confirmed(kernel, request, judged)
         except InfrastructureError as failed:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
+        except NoLaunch as error:
+            return Outcome(name=kernel.name, status="not_run", message=str(error))
         except NoReference as error:
             self._executors.discard()  # of a port's own reference: launches may be under way that nobody waits for
             return Outcome(name=kernel.name, status="not_run", message=str(error))
+        if excluded is not None and outcome.status in _NOT_THERE:
+            return _excluded(kernel, excluded)
         used = self._compiler.used(outcome.source, kernel.is_launcher, self._library.port_name(kernel))
         if outcome.status == "fail":
             fault = self._fault_of_compiler(kernel, used.get("compiler_name"), outcome)
@@ -133,7 +149,6 @@ class Judge:
                 robustness = self._robustness(kernel, request, others)
             else:
                 unasked = len(others)
-        geometry = geometry_of(declared.launch, kernel.name)
         columns = {
             "planned": planned if outcome.cases < planned - outcome.left_out else 0,
             "left_out": outcome.left_out + (robustness.left_out if robustness else 0),
@@ -141,6 +156,8 @@ class Judge:
             "unasked": unasked,
             "port_name": declared.names.ports.get(kernel.name),
             "geometry": None if geometry is None else described(geometry),
+            "launched_when": None if geometry is None else geometry.when,
+            "never_launched": len(never),
             "fixed": kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None,
             **used,
         }
@@ -285,6 +302,12 @@ class Judge:
             failures=(Failure(case, how, reproduce=f"{self._setup.command} '{case}'", evidence=evidence),),
             observations=(Observation(evidence, (case.partition("(")[2].removesuffix(")"),)),),
         )
+
+
+def _excluded(kernel: Kernel, row: Excluded) -> Outcome:
+    return Outcome(
+        name=kernel.name, status="missing", message=f"the port declares that it does not have it: {row.reason}"
+    )
 
 
 def _make(channel: Channel, progress: Progress, setup: Setup, mode: PortMode, supervisor: Supervisor) -> Judge:

@@ -16,7 +16,7 @@ import numpy as np
 
 import reference
 from conformance.cases.case import Case
-from conformance.cases.launch import Buffer
+from conformance.cases.launch import Buffer, Launch
 from conformance.engine.messages import add_checked_kinds
 from conformance.engine.modes import CaseMode, PortMode, Tree
 from conformance.replay.recorder import Recorder
@@ -139,6 +139,10 @@ class RecordedMode(CaseMode):
     @property
     def traces(self) -> Path:
         return self.folder
+
+    def launches(self, kernel: Kernel, cases: Iterable[Case], salt: str) -> Iterator[tuple[Case, Launch]]:
+        ids = {case.id for case in cases}
+        return ((one.case, one.launch) for one in _traces(self.folder).of(kernel) if one.case.id in ids)
 
     def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
         return recorded(kernel, cases, self.folder, self.subject)

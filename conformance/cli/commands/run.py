@@ -41,5 +41,5 @@ def command(arguments: argparse.Namespace) -> int:
         Gate.of(vars(arguments)), asked.config, asked.whole, shard=arguments.shard, own=judges_own(asked.kernels)
     )
     if not arguments.quiet:
-        print_notes(settings, asked.setup)
+        print_notes(settings, asked.setup, asked.config)
     return judged(arguments, asked.specs, asked.setup, asked.mode, asked.kernels, asked.cases, gating)
