@@ -30,7 +30,7 @@ _DYING = 10.0
 """Seconds that a killed process may take to end; one that waits for a broken disk may take longer, and is left."""
 
 
-class Started(Protocol):
+class StartedChild(Protocol):
     """What is needed of a ``subprocess.Popen``."""
 
     @property
@@ -49,7 +49,7 @@ class Child:
     the end on ``fileno()``, which becomes readable then and is closed by the first ``poll`` or ``wait`` returning it.
     """
 
-    def __init__(self, process: Started, gone: Callable[[Child], None]) -> None:
+    def __init__(self, process: StartedChild, gone: Callable[[Child], None]) -> None:
         self.pid = process.pid
         self._process = process
         self._gone = gone

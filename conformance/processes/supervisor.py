@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import IO
 
 from conformance.files import cache_folder
-from conformance.processes.child import Child, InfrastructureError, Started
+from conformance.processes.child import Child, InfrastructureError, StartedChild
 from conformance.processes.forked import fork
 
 GUARD = Path(__file__).with_name("guard.py")
@@ -138,7 +138,7 @@ class Supervisor:
             except OSError as error:
                 raise InfrastructureError(f"a process cannot be started: {error.strerror}") from error
 
-    def _added(self, process: Started) -> Child:
+    def _added(self, process: StartedChild) -> Child:
         """The child that ``process`` is, of which the guard knows from now on."""
         self._tell(f"group {process.pid}\n")
         child = Child(process, self._gone)
