@@ -74,10 +74,10 @@ def _seconds(text: str) -> float:
 
 
 def _command(text: str) -> list[str]:
-    words = shlex.split(text)
-    if not words:
+    args = shlex.split(text)
+    if not args:
         raise ValueError(text)
-    return words
+    return args
 
 
 def _names(text: str) -> tuple[str, ...]:

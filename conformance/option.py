@@ -138,7 +138,7 @@ class Option:
         about |= {"action": "append"} if self.many else {}
         return about | ({"choices": self.choices} if self.choices else {"metavar": self.metavar})
 
-    def words(self, value: Any) -> list[str]:
+    def args(self, value: Any) -> list[str]:
         """``value`` as on the command line; nothing for the default."""
         if value == self.default:
             return []

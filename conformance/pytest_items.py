@@ -33,7 +33,17 @@ from conformance.outcome import Outcome
 from conformance.port.config import OPTIONS_FILE, Config, config_in
 from conformance.port.definitions.source_text import SourceError
 from conformance.port.sources import find_sources
-from conformance.pytest_nodes import KEY, MARKER, STATE, Declaration, KernelItem, Module, SpecFile, names_one, worker
+from conformance.pytest_nodes import (
+    KEY,
+    MARKER,
+    STATE,
+    DeclarationItem,
+    KernelItem,
+    ModuleNode,
+    SpecNode,
+    names_one,
+    worker,
+)
 from conformance.record import FileError, Record, write_record
 from conformance.record.assemble import assemble, shown
 from conformance.record.commits import commit_of
@@ -54,11 +64,12 @@ from conformance.session.gate import (
 )
 from conformance.session.outputs import check_outputs
 from conformance.session.selection import without_undefined
-from conformance.session.setup import checked, config_from, setup_from, tree_from
+from conformance.session.setup import checked, config_from, setup_from, specs_from, tree_from
 from conformance.settings import NO_GATE, OPTIONS, PREFIX, Gate, Settings
 from conformance.spec import SpecError
+from conformance.spec.entry import ENTRIES
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+from conformance.spec.load import SPEC_FOLDER, Specs
 from conformance.status import EXPLAINED
 from conformance.text import one_line
 
@@ -196,7 +207,7 @@ class Parity:
     def _register_markers(self) -> None:
         lines = [f"{MARKER}: kernels that candle-parity judges"]
         if self._port.wanted or self._port.own or getattr(self._config.option, "markers", False):
-            modules = [*self.specs.modules.values(), *self.specs.launcher_modules.values()]
+            modules = [module for entry in ENTRIES for module in self.specs.modules_of(entry).values()]
             titles = {family: module.title for module in modules for family in module.families}
             titles |= {module.name: module.title for module in modules}
             lines += [f"{name}: kernels of candle-parity: {title}" for name, title in titles.items()]
@@ -207,7 +218,7 @@ class Parity:
         """The gates of the options, else of the port's file; raises ``pytest.UsageError`` for one that cannot be."""
         file = self._port.config if self._port.asked or self._port.wanted else None
         try:
-            return gating_from(Gate.of(vars(self._config.option), PREFIX), file)
+            return gating_from(Gate.of(vars(self._config.option), PREFIX), file, own=self._port.settings.own)
         except (UsageError, FileError) as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -224,7 +235,7 @@ class Parity:
 
     @cached_property
     def specs(self) -> Specs:
-        return load_specs()
+        return specs_from(self._port.settings, self._port.config)
 
     @property
     def modules(self) -> list[str]:
@@ -233,11 +244,13 @@ class Parity:
 
     @cached_property
     def entries(self) -> list[Kernel]:
-        """The kernels, and launchers where a source names one or an argument does; raises ``SpecError``."""
+        """The kernels, launchers where a source names one or an argument does, and with ``--parity-own`` the port's
+        own; raises ``SpecError``."""
         kernels, launchers = self.specs.kernels, self.specs.launchers
         named = names_one(self._config.args, (*self.specs.launcher_modules, *launchers))
         called = [*launchers.values()] if named or self._defines_one([*launchers.values()]) else []
-        return [*kernels.values(), *called]
+        own = [kernel for kernel in self.specs.own.values() if kernel.own and kernel.own.trusted]
+        return [*kernels.values(), *called, *own]
 
     def _defines_one(self, launchers: list[Kernel]) -> bool:
         """Whether a source of the port may define one of ``launchers``."""
@@ -289,9 +302,9 @@ class Parity:
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         if self._port.declared is not None and self._port.wanted and file_path == self._port.declared.file:
-            return Declaration.from_parent(parent, path=file_path)
+            return DeclarationItem.from_parent(parent, path=file_path)
         if file_path.suffix == ".yaml" and file_path.parent == SPEC_FOLDER:
-            return SpecFile.from_parent(parent, path=file_path)
+            return SpecNode.from_parent(parent, path=file_path)
         return None
 
     @pytest.hookimpl(wrapper=True)
@@ -306,9 +319,11 @@ class Parity:
 
     def _added(self, session: pytest.Session) -> list[pytest.Collector]:
         if self._port.declared is not None:
-            return [Declaration.from_parent(session, path=self._port.declared.file)]
+            return [DeclarationItem.from_parent(session, path=self._port.declared.file)]
         files = sorted(SPEC_FOLDER.glob("*.yaml"))
-        return [Module.from_parent(session, name=file.name, path=file, nodeid=f"specs/{file.name}") for file in files]
+        return [
+            ModuleNode.from_parent(session, name=file.name, path=file, nodeid=f"specs/{file.name}") for file in files
+        ]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._chosen = [item.kernel for item in session.items if isinstance(item, KernelItem)]
@@ -364,7 +379,7 @@ class Parity:
         known = file.suffix == ".yaml" or (
             self._port.declared is not None and file.name == self._port.declared.file.name
         )
-        return known and (name in self.specs.kernels or name in self.specs.launchers)
+        return known and (name in self.specs.loaded_by_name or name in self.specs.launchers)
 
     def _take(self, properties: dict[str, Any]) -> None:
         outcome: Outcome = from_map(properties["outcome"])
@@ -398,7 +413,7 @@ class Parity:
         record = self.record()
         judged = Judged(
             parts_of([row for row in record.rows if row.name in self.outcomes], self.specs),
-            problems=self.result().settled(self.specs.kernels, self.specs.launchers).problems,
+            problems=self.result().settled(self.specs.loaded_by_name, self.specs.launchers).problems,
             undecided=None if ended else "pytest was stopped",
             spoiled="a test that judges no kernel failed" if self.other_failures else None,
         )
@@ -423,7 +438,9 @@ class Parity:
         if decision.code != NOT_MET:
             return
         against = self._gating.against(self.record())
-        expected = asked_by(decision, self.record().kernels, self._gating.asked, against).expected
+        expected = asked_by(
+            decision, [*self.record().kernels, *self.record().own], self._gating.asked, against
+        ).expected
         below = [report for name, report in self._allowed_failures.items() if name not in expected]
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         shown: list[Any] = reporter.stats.get("xfailed", []) if reporter is not None else []

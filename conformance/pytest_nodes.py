@@ -25,7 +25,7 @@ KEY = "candle_parity"
 """Of a report with an outcome, and of what workers of pytest-xdist and their controller send."""
 
 
-class Judge(Protocol):
+class SessionJudge(Protocol):
     """What judges the kernels of a session."""
 
     @property
@@ -42,32 +42,32 @@ class Judge(Protocol):
     def known_reason(self, outcome: Outcome) -> str | None: ...
 
 
-STATE = pytest.StashKey[Judge]()
+STATE = pytest.StashKey[SessionJudge]()
 
 
-class SpecFile(pytest.File):
+class SpecNode(pytest.File):
     """A spec as a pytest file: an item per kernel or launcher."""
 
     def collect(self) -> Iterator[pytest.Item]:
         return _items(self, self.path.stem)
 
 
-class Declaration(pytest.File):
+class DeclarationItem(pytest.File):
     """The file that declares a port: a collector for each module of the specs."""
 
     def collect(self) -> Iterator[pytest.Collector]:
         for module in _judge(self).modules:
-            yield Module.from_parent(self, name=module)
+            yield ModuleNode.from_parent(self, name=module)
 
 
-class Module(pytest.Collector):
+class ModuleNode(pytest.Collector):
     """The kernels of a module where no file is collected: pytest may leave out files, as with ``--lf``."""
 
     def collect(self) -> Iterator[pytest.Item]:
         return _items(self, self.name.removesuffix(".yaml"))
 
 
-def _judge(collector: pytest.Collector) -> Judge:
+def _judge(collector: pytest.Collector) -> SessionJudge:
     """What judges, with specs that load."""
     judge = collector.config.stash[STATE]
     try:

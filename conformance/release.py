@@ -27,7 +27,7 @@ def built() -> str:
     return f"{VERSION}+g{commit}" + (f".d{datetime.now(UTC):%Y%m%d}" if changed else "")
 
 
-def _git(*words: str) -> str:
+def _git(*args: str) -> str:
     # `status` may run what .git/config names: this is our own checkout, whose code is being built, never a port's.
     options = ["-C", str(_ROOT), "-c", "safe.directory=*", "-c", "core.fsmonitor=false"]
-    return subprocess.run(["git", *options, *words], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(["git", *options, *args], capture_output=True, text=True, check=True).stdout.strip()

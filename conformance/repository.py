@@ -88,9 +88,9 @@ class Repository:
         if any(self._changed(entry) for entry in entries):
             return True
         # The files that .gitignore lists, but not .git/info/exclude, which no commit has.
-        words = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore", "--", *inside)
+        args = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore", "--", *inside)
         modules = tuple(f"{entry.path}/" for entry in entries if entry.mode == _MODULE)
-        others = [name for name in self._git(*words).split("\0") if name and not name.startswith(modules)]
+        others = [name for name in self._git(*args).split("\0") if name and not name.startswith(modules)]
         # A file that is staged and not committed is in the index, and so none of the others.
         known = {entry.path for entry in entries}
         staged = [name for path in inside for name in self.indexed(path) if name not in known]
@@ -116,13 +116,13 @@ class Repository:
         inner = Repository(folder)
         return inner.commit() != commit or inner.differs(["."])
 
-    def _git(self, *words: str) -> str:
+    def _git(self, *args: str) -> str:
         # A hook of git's names its own repository in the environment, and tracing writes files.
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         where = (f"--git-dir={self.top / '.git'}", f"--work-tree={self.top}")
         try:
             done = subprocess.run(
-                ["git", "-C", str(self.top), "--no-pager", *where, "--literal-pathspecs", *_OFF, *words],
+                ["git", "-C", str(self.top), "--no-pager", *where, "--literal-pathspecs", *_OFF, *args],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

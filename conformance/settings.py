@@ -191,7 +191,7 @@ class Settings(Options):
         metavar="FILE",
         group=CHOICE,
         help="what the port says of itself (default: its candle-parity.toml or pyproject.toml)",
-        commands=(*COMPILING, "wiring"),
+        commands=(*COMPILING, "list", "export", "wiring"),
         pytest=True,
         compiles=True,
         repeated=True,
@@ -225,6 +225,17 @@ class Settings(Options):
         repeated=True,
     )
 
+    own: bool = option(
+        False,
+        "--own",
+        read=bool,
+        group=CHOICE,
+        help="judge the port's own kernels too: runs its reference functions, Python outside of the sandbox",
+        commands=(*LAUNCHING, "export"),
+        pytest=True,
+        repeated=True,
+    )
+
     def filled(self, file: Settings) -> Self:
         """These settings, and those of the port's ``file`` where they have their default, but for what compiles."""
         rows = [row for row in Settings.rows() if row.in_file and not row.compiles]
@@ -233,15 +244,15 @@ class Settings(Options):
     def _is_default(self, row: Option) -> bool:
         return bool(getattr(self, row.name) == row.default)
 
-    def repeated(self, words: Iterable[str]) -> str:
-        """The command that begins with ``words`` and repeats these settings."""
+    def repeated(self, args: Iterable[str]) -> str:
+        """The command that begins with ``args`` and repeats these settings."""
         rows = [row for row in Settings.rows() if row.repeated]
-        return " ".join([*words, *(shlex.quote(word) for row in rows for word in row.words(getattr(self, row.name)))])
+        return " ".join([*args, *(shlex.quote(arg) for row in rows for arg in row.args(getattr(self, row.name)))])
 
     def recorded(self) -> tuple[str, ...]:
         """What the record's ``run.options`` has besides what sources were compiled with: ``--seed-salt S``."""
         rows = [row for row in Settings.rows() if row.recorded]
-        return tuple(" ".join(words) for row in rows if (words := row.words(getattr(self, row.name))))
+        return tuple(" ".join(args) for row in rows if (args := row.args(getattr(self, row.name))))
 
 
 NO_SETTINGS = Settings()
@@ -274,6 +285,16 @@ class Gate(Options):
         metavar="PCT",
         group=GATE,
         help="the same for the linked launchers, which are counted apart from the kernels",
+        in_file=True,
+        pytest=True,
+    )
+    fail_under_own: float | None = reporting(
+        None,
+        "--fail-under-own",
+        read=percentage,
+        group=GATE,
+        metavar="PCT",
+        help="the same for the port's own kernels (--own), which are counted apart from Candle's",
         in_file=True,
         pytest=True,
     )

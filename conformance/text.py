@@ -4,7 +4,7 @@ is."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from urllib.parse import quote
@@ -24,6 +24,7 @@ _COMMANDS = re.compile(
     r"notice|warning|error|group|endgroup|echo|internal-[\w-]+)\b)",
     re.IGNORECASE,
 )
+_LONGEST_WORD = 200
 _TICKS = re.compile("`+")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&$]|(?<=:)//|^[-+](?=\s|$)|^[-=]+$|(?<=^\d)[.)](?=\s|$))")
 
@@ -125,3 +126,12 @@ def fence(text: str, language: str = "") -> list[str]:
     longest = max((len(ticks) for line in body for ticks in _TICKS.findall(line)), default=0)
     ticks = "`" * max(3, longest + 1)
     return [f"{ticks}{language}", *body, ticks]
+
+
+def did_you_mean(word: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
+    """``; did you mean uexp_f32?`` where ``known`` has names near ``word`` in any case; else nothing."""
+    import difflib  # what nearly every process does without
+
+    names = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word[:_LONGEST_WORD].lower(), list(names), n=most, cutoff=cutoff)
+    return f"; did you mean {', '.join(names[name] for name in near)}?" if near else ""

@@ -48,7 +48,8 @@ def has_cases(kernel: Kernel) -> bool:
     return kernel.launch in FAMILIES
 
 
-def _family(kernel: Kernel) -> Family:
+def family_of(kernel: Kernel) -> Family:
+    """The launch family of ``kernel``; raises ``ValueError`` where there is none of its name."""
     try:
         return FAMILIES[kernel.launch]
     except KeyError:
@@ -59,12 +60,12 @@ def _family(kernel: Kernel) -> Family:
 
 def cases_for(kernel: Kernel) -> list[Case]:
     """The cases of ``kernel``, always the same ones in the same order; raises ``ValueError`` where it has none."""
-    return [Case(kernel.name, row) for row in (*_family(kernel).rows(kernel), *large_rows(kernel.name))]
+    return [Case(kernel.name, row) for row in (*family_of(kernel).rows(kernel), *large_rows(kernel.name))]
 
 
 def case_count(kernel: Kernel) -> int:
     """How many ``cases_for`` gives."""
-    return len(_family(kernel).rows(kernel)) + len(large_rows(kernel.name))
+    return len(family_of(kernel).rows(kernel)) + len(large_rows(kernel.name))
 
 
 def launch_for(kernel: Kernel, case: Case, salt: str = "") -> Launch:
@@ -81,6 +82,6 @@ def launch_with(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     if case.kernel != kernel.name:
         raise ValueError(f"case {case.id} is one of kernel {case.kernel}, not of {kernel.name}")
     try:
-        return _family(kernel).build(kernel, case, stream)
+        return family_of(kernel).build(kernel, case, stream)
     except OverflowError as error:
         raise ValueError(f"case {case.id}: a number is too large for its parameter ({error})") from None

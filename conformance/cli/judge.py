@@ -158,7 +158,7 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
     names = set(result.outcomes) | set(result.selected)
     rows = [row for row in record.rows if row.name in names]
-    problems = result.settled(specs.kernels, specs.launchers).problems
+    problems = result.settled(specs.loaded_by_name, specs.launchers).problems
     asked = asked_of(gating, record, rows, specs, problems) if arguments.junit else NOT_ASKED
     unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing, asked))
     watched = getattr(arguments, "watched", False)  # then the screen was cleared, and failures stand at its top

@@ -25,9 +25,8 @@ from conformance.port.definitions.mentioned import mentioned
 from conformance.port.sources import SourceError
 from conformance.processes import parent_word
 from conformance.session.outputs import outputs
-from conformance.session.setup import config_from, tree_from
+from conformance.session.setup import config_from, specs_from, tree_from
 from conformance.settings import Settings
-from conformance.spec.load import load_specs
 from conformance.text import counted, one_line, some
 
 _LOOK_MS = 100
@@ -50,14 +49,16 @@ class Watched:
     folders: frozenset[Path]
 
     @classmethod
-    def of(cls, tree: Tree, config: Path | None) -> Watched:
-        """That of ``tree``, which ``config`` declares, or which a file may come to declare."""
+    def of(cls, tree: Tree, config: Path | None, own: Iterable[Path] = ()) -> Watched:
+        """That of ``tree``, which ``config`` declares, or which a file may come to declare; ``own`` are the folders of
+        its own kernels."""
         root = tree.path.resolve()
         folder = root if root.is_dir() else root.parent
         starts = [*tree.options.forced, *(source.path for source in tree.sources if not source.is_code_object)]
         others = set(mentioned(starts, (folder, *tree.options.include_dirs), "\n".join(tree.options.defines)).files)
         others |= {place / name for place in (folder, folder.parent) for name in (OPTIONS_FILE, PYPROJECT)}
         others |= set() if config is None else {config.resolve()}
+        others |= {file.resolve() for place in own for file in place.rglob("*") if file.suffix in (".yaml", ".py")}
         below = _below(root) if root.is_dir() else [folder]
         return cls(root, frozenset(others), frozenset((*below, *(file.parent for file in others))))
 
@@ -120,7 +121,9 @@ def _watched(arguments: argparse.Namespace, before: Watched | None = None) -> Wa
     try:
         settings = Settings.of(vars(arguments))
         config = config_from(settings)
-        return Watched.of(tree_from(settings, load_specs(arguments.specs), config), config.file if config else None)
+        tree = tree_from(settings, specs_from(settings, config), config)
+        own = config.own.folders if config is not None and config.own is not None else ()
+        return Watched.of(tree, config.file if config else None, own)
     except (SourceError, UsageError):
         if before is None:
             raise

@@ -169,7 +169,7 @@ class Compiler:
         self.begin(f"compiling {source.label}")
         _refuse_special_files(source, self.options)
         build = self.kind.launchers if launchers else None
-        extra = (*self._extra(source), *(() if build is None else build.words))
+        extra = (*self._extra(source), *(() if build is None else build.flags))
         library = None if build is None or build.compiler is None else build.compiler(self.arch)
         assert not isinstance(library, str), library  # ``no_launchers`` has been asked
         found = made(
@@ -279,10 +279,10 @@ class SecondOpinion:
         if isinstance(compiler, str):
             return _CompilerVerdict("", unasked="none was found")
         folders = dict.fromkeys((source.root, source.path.parent))
-        words = [*(f"-I{folder}" for folder in folders), *self._options.compiler_flags()]
+        flags = [*(f"-I{folder}" for folder in folders), *self._options.compiler_flags()]
         try:
             with tempfile.TemporaryDirectory() as folder:
-                compiler.compile(source.path, Path(folder) / "library", words)
+                compiler.compile(source.path, Path(folder) / "library", flags)
         except (CompileFailure, OSError):
             return _CompilerVerdict(compiler.name)  # it refuses the source too, or one thing more
         return _CompilerVerdict(f"{compiler.name}, for {self._target.name}", library=True)

@@ -125,6 +125,7 @@ class Judge:
         except InfrastructureError as failed:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:
+            self._executors.discard()  # of a port's own reference: launches may be under way that nobody waits for
             return Outcome(name=kernel.name, status="not_run", message=str(error))
         used = self._compiler.used(outcome.source, kernel.is_launcher, self._library.port_name(kernel))
         if outcome.status == "fail":

@@ -12,7 +12,7 @@ from pathlib import Path
 from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.code_objects import parse
-from conformance.port.compiling.keys import KeptObjects, SourceTree, Watch, first_key, settle
+from conformance.port.compiling.keys import KeptObjects, TreeFolders, Watch, first_key, settle
 from conformance.port.compiling.partly import PARTS, Broken, TextRefused, compile_partly, overlaid
 from conformance.port.compiling.reads import Reads
 from conformance.port.definitions.source_text import reached
@@ -84,13 +84,13 @@ class _Tree:
     """A source, the headers that are forced on it, and where it lies."""
 
     source: KernelSource
-    place: SourceTree
+    place: TreeFolders
     forced: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, source: KernelSource, options: BuildOptions) -> _Tree:
         forced = tuple(header for header in options.forced if header.is_absolute())
-        return cls(source, SourceTree.of(source, options), forced)
+        return cls(source, TreeFolders.of(source, options), forced)
 
     @property
     def starts(self) -> tuple[Path, ...]:

@@ -18,6 +18,7 @@ from typing import Any
 from conformance.files import kernels_path
 from conformance.geometry import GeometryRow
 from conformance.option import Option, percentage
+from conformance.own import OwnFolders
 from conformance.port.sources import SourceError
 from conformance.reading import read_text, shortened
 from conformance.settings import NO_GATE, NO_SETTINGS, RUN_ON, Gate, Settings
@@ -62,6 +63,7 @@ class Config:
     candle_before: str | None = None
     known_failures: tuple[KnownFailure, ...] = ()
     launch: tuple[GeometryRow, ...] = ()
+    own: OwnFolders | None = None
 
 
 def config_beside(kernels: Path) -> Config | None:
@@ -166,11 +168,14 @@ def read_config(file: Path) -> Config:
             raise SourceError(f"{file}: has no table [{_TABLE}]; add one, or name a {OPTIONS_FILE}")
     values = _checked(content, _KEYS, where)
     base = file.resolve().parent
+    folders = values.pop("own", None)
+    own = {} if folders is None else {key: base / folder for key, folder in folders.items()}
     return Config(
         file.resolve(),
         Settings(**_placed(_SETTINGS, values, base)),
         Gate(**_placed(_GATE, values.get("gate", {}), base)),
         **{key: value for key, value in values.items() if key in _DECLARED},
+        own=OwnFolders(file.resolve(), **own) if own else None,
     )
 
 
@@ -260,6 +265,16 @@ def _gate(value: Any, where: str) -> dict[str, Any]:
     return _checked(value, {row.name: _reader_of(row) for row in _GATE}, where)
 
 
+def _own(value: Any, where: str) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise SourceError(f"{where} must be a table [own] with folders, not {_shown(value)}")
+    folders: dict[str, str] = _checked(value, {key: _string for key in ("specs", "reference", "families")}, where)
+    for key in ("specs", "reference"):
+        if key not in folders:
+            raise SourceError(f'{where} has no {key}; add {key} = "FOLDER" under [own]')
+    return folders
+
+
 def _names(value: Any, where: str) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, dict):
         raise SourceError(f'{where} must be a table of lines "Candle\'s name" = "the port\'s", not {_shown(value)}')
@@ -307,6 +322,7 @@ def _rows(
 
 _SETTINGS, _GATE = ([row for row in kind.rows() if row.in_file] for kind in (Settings, Gate))
 _DECLARED: Mapping[str, Callable[[Any, str], Any]] = {
+    "own": _own,
     "names": _names,
     "fixes": _strings,
     "candle_before": _string,

@@ -74,14 +74,14 @@ def options_for(given: Settings = NO_SETTINGS, config: Config | None = None) -> 
     file, where = config.settings, str(config.file)
     folders = [_folder(folder, "-I") for folder in given.include_dirs]
     folders += [_folder(folder, f"{where}: include_dirs") for folder in file.include_dirs]
-    for origin, words in ((f"{where}: defines", file.defines), ("-D", given.defines)):
-        _check(words, _DEFINE, origin, "a macro; expected NAME or NAME=VALUE")
-    for origin, words in ((f"{where}: undefines", file.undefines), ("-U", given.undefines)):
-        _check(words, _UNDEFINE, origin, "a macro's name")
+    for origin, values in ((f"{where}: defines", file.defines), ("-D", given.defines)):
+        _check(values, _DEFINE, origin, "a macro; expected NAME or NAME=VALUE")
+    for origin, values in ((f"{where}: undefines", file.undefines), ("-U", given.undefines)):
+        _check(values, _UNDEFINE, origin, "a macro's name")
     for origin, word in ((f"{where}: std", file.std), ("--std", given.std)):
         _check([word] if word is not None else [], _STANDARD, origin, "a standard of C++; expected one such as c++20")
-    for origin, words in ((f"{where}: flags", file.flags), ("--flag", given.flags)):
-        _check(words, _FLAG, origin, "an option that only changes code; expected one such as -ffast-math")
+    for origin, values in ((f"{where}: flags", file.flags), ("--flag", given.flags)):
+        _check(values, _FLAG, origin, "an option that only changes code; expected one such as -ffast-math")
     base = config.file.parent
     headers = [_header(base / one, str(one), folders, f"{where}: forced_includes") for one in file.forced_includes]
     headers += [_header(one, str(one), folders, "--include") for one in given.forced_includes]
@@ -118,10 +118,10 @@ def _name(define: str) -> str:
     return re.split(r"[(=]", define, maxsplit=1)[0]
 
 
-def _check(words: Sequence[str], pattern: re.Pattern[str], origin: str, wanted: str) -> None:
-    for word in words:
-        if not pattern.fullmatch(word) or len(word) > _LONGEST:
-            raise SourceError(f"{origin} {shortened(word)!r} is not {wanted}")
+def _check(values: Sequence[str], pattern: re.Pattern[str], origin: str, wanted: str) -> None:
+    for value in values:
+        if not pattern.fullmatch(value) or len(value) > _LONGEST:
+            raise SourceError(f"{origin} {shortened(value)!r} is not {wanted}")
 
 
 def _folder(path: Path, origin: str) -> Path:

@@ -159,9 +159,9 @@ def _text(number: int, mode: str) -> TextIO:
     return io.TextIOWrapper(file, "utf-8", "backslashreplace", line_buffering=True)
 
 
-def _say(words: str) -> None:
+def _say(text: str) -> None:
     with suppress(OSError):
-        os.write(2, f"{words.rstrip()}\n".encode(errors="replace"))
+        os.write(2, f"{text.rstrip()}\n".encode(errors="replace"))
 
 
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": -1, "MALLOC_MMAP_MAX_": -4}

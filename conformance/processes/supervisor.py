@@ -82,7 +82,7 @@ class Supervisor:
 
     def start(
         self,
-        words: Sequence[str],
+        args: Sequence[str],
         *,
         pass_fds: Sequence[int] = (),
         stdin: int = DEVNULL,
@@ -91,19 +91,19 @@ class Supervisor:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> Child:
-        """Start ``words`` with ``environment`` (default: this process's), ``TMPDIR`` set to ``scratch``, in ``folder``
+        """Start ``args`` with ``environment`` (default: this process's), ``TMPDIR`` set to ``scratch``, in ``folder``
         (default: this process's).
 
         Raises ``InfrastructureError`` when it cannot be started.
         """
         with self._lock:
             if self._closed:
-                raise InfrastructureError(f"{words[0]} cannot be started: the run is ending")
+                raise InfrastructureError(f"{args[0]} cannot be started: the run is ending")
             scratch = str(self.scratch)
             chosen = {**(os.environ if environment is None else environment), "TMPDIR": scratch, MARK: self._mark}
             try:
                 process = subprocess.Popen(
-                    list(words),
+                    list(args),
                     stdin=stdin,
                     stdout=stdout,
                     stderr=stderr,
@@ -113,7 +113,7 @@ class Supervisor:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise InfrastructureError(f"{words[0]} cannot be started: {error.strerror}") from error
+                raise InfrastructureError(f"{args[0]} cannot be started: {error.strerror}") from error
             return self._added(process)
 
     def fork(
@@ -232,12 +232,12 @@ class Finished:
     err: str
 
 
-def run_bounded(words: Sequence[str], seconds: float, folder: Path | None = None) -> Finished:
-    """Run ``words`` for at most ``seconds``, in ``folder`` if given; raises ``InfrastructureError`` when it cannot be
+def run_bounded(args: Sequence[str], seconds: float, folder: Path | None = None) -> Finished:
+    """Run ``args`` for at most ``seconds``, in ``folder`` if given; raises ``InfrastructureError`` when it cannot be
     started."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         # Bytes: an argument may hold characters that the locale lacks.
-        encoded = [os.fsdecode(word.encode("utf-8", "surrogateescape")) for word in words]
+        encoded = [os.fsdecode(arg.encode("utf-8", "surrogateescape")) for arg in args]
         child = _supervisor().start(encoded, stdout=out.fileno(), stderr=err.fileno(), folder=folder)
         try:
             code = child.wait(seconds)

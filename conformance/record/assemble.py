@@ -44,7 +44,7 @@ def assemble(
     ``recordings`` is what the trace files of a replay say of themselves. Of a ``shard``, ``others`` has the shards of
     the kernels that were selected and that it leaves to them.
     """
-    reasons = result.settled(specs.kernels, specs.launchers).reasons
+    reasons = result.settled(specs.loaded_by_name, specs.launchers).reasons
     judged = [(specs.entry(name), outcome) for name, outcome in result.outcomes.items()]
     rows = [
         outcome.row(
@@ -63,10 +63,13 @@ def assemble(
         }
     )
     entries = {row.name: row for row in (*rows, *waiting)}
-    kernels, launchers, libraries = (
+    kernels, launchers, libraries, own = (
         [entries[name] for name in specs.of(entry) if name in entries] for entry in ENTRIES
     )
-    return Record.of(run, every_kernel(specs, kernels), launchers, libraries)
+    if own:  # then all of them: a share is of all
+        own = [entries.get(name) or KernelResult.not_run(kernel) for name, kernel in specs.own.items()]
+        run = run.model_copy(update={"own_digest": specs.own_digest})
+    return Record.of(run, every_kernel(specs, kernels), launchers, libraries, own)
 
 
 def _not_judged(kernel: Kernel, result: Result) -> KernelResult:

@@ -40,7 +40,7 @@ class TreeTiming(Row):
     occupancy: float
 
 
-class _Launched(Row):
+class _LaunchedCase(Row):
     """One case and its launch; ``bytes`` is the least that it moves."""
 
     kernel: str
@@ -53,7 +53,7 @@ class _Launched(Row):
     bytes: PositiveInt
 
 
-class WorkloadResult(_Launched):
+class WorkloadResult(_LaunchedCase):
     """One case, timed. ``operations`` is the least that the launch computes; ``copy_gbps`` is what a
     device-to-device copy of as many bytes reached, ``floor_ms`` what an empty kernel with the same grid and block took,
     in milliseconds, where one was launched. ``ratio`` is the other tree's time over ours, the median over
@@ -94,7 +94,7 @@ class WorkloadResult(_Launched):
         return self.ratio is not None and self.ratio_high is not None and self.ratio < 1 - NOISE and self.ratio_high < 1
 
 
-class CountResult(_Launched):
+class CountResult(_LaunchedCase):
     """One case of which was counted what its launch does, on a runtime that interprets it: no time is known of it.
 
     ``elements`` are those of its largest buffer.
@@ -167,7 +167,7 @@ def count_result(kernel: Kernel, counted: Counted) -> CountResult:
 
 
 def _launched(kernel: Kernel, found: Measurement | Counted) -> dict[str, Any]:
-    """The case and its launch, as fields of ``_Launched``."""
+    """The case and its launch, as fields of ``_LaunchedCase``."""
     shape = {name: getattr(found, name) for name in ("case", "size", "grid", "block", "bytes")}
     return {"kernel": kernel.name, "module": kernel.module, "family": kernel.family, **shape}
 

@@ -97,7 +97,8 @@ def _with_build(record: Record, build: Record) -> Record:
         kept = {target: build for target, build in kernel.compiles_for.items() if target not in targets}
         kernels.append(kernel.model_copy(update={"compiles_for": {**kept, **compiled.get(kernel.name, {})}}))
     builds = {**record.run.builds, **build.run.builds}
-    return Record.of(record.run.model_copy(update={"builds": builds}), kernels, record.launchers, record.libraries)
+    run = record.run.model_copy(update={"builds": builds})
+    return Record.of(run, kernels, record.launchers, record.libraries, record.own)
 
 
 def _runs(records: Sequence[Record]) -> list[Record]:
@@ -125,7 +126,7 @@ def _machine(record: Record) -> Hashable:
 
 
 def _merged(parts: Sequence[Record]) -> Record:
-    results, launchers, libraries = (_together([part.rows_of(entry) for part in parts]) for entry in ENTRIES)
+    results, launchers, libraries, own = (_together([part.rows_of(entry) for part in parts]) for entry in ENTRIES)
     runs = [part.run for part in parts]
     # A part without patterns covered everything, so the whole did.
     patterns = () if any(not run.patterns for run in runs) else tuple(p for run in runs for p in run.patterns)
@@ -141,7 +142,7 @@ def _merged(parts: Sequence[Record]) -> Record:
             "patterns": tuple(dict.fromkeys(patterns)),
         }
     )
-    return Record.of(run, results.values(), launchers.values(), libraries.values())
+    return Record.of(run, results.values(), launchers.values(), libraries.values(), own.values())
 
 
 def _of_all(runs: Sequence[RunInfo]) -> dict[str, Any]:
@@ -306,4 +307,5 @@ def _joined(parts: Mapping[str, Record]) -> Record:
     )
     launchers = {row.name: settled(row) for record in parts.values() for row in record.launchers}
     libraries = {row.name: settled(row) for record in parts.values() for row in record.libraries}
-    return Record.of(run, kernels, launchers.values(), libraries.values())
+    own = {row.name: settled(row) for record in parts.values() for row in record.own}
+    return Record.of(run, kernels, launchers.values(), libraries.values(), own.values())

@@ -152,12 +152,15 @@ class RunInfo(Row):
     options: Texts = ()
     """What the sources were compiled with, of the command line and of the port's file: ``-D NAME=1``; and options
     without a field of their own."""
+    own_digest: str | None = None
+    """A digest of the specs, references and launch families of the port's own kernels (null: none was judged)."""
 
     @property
     def judged_alike(self) -> Hashable:
         """What verdicts depend on, but for what the port declares: the same kernels judged alike have the same ones."""
         how = (self.runtime, self.arch, self.wave, self.orders, self.compiler, self.emulator, self.target, self.perturb)
-        made_from = self.kernels, self.sources, self.specs_digest, self.harness, self.subject, self.traces
+        of_what = self.specs_digest, self.own_digest, self.harness, self.subject, self.traces
+        made_from = self.kernels, self.sources, *of_what
         return how, judged_with(self.options), made_from
 
     @property
@@ -205,8 +208,9 @@ _Rows = Annotated[tuple[Annotated[KernelResult, AfterValidator(_agrees)], ...], 
 class Record(Row):
     """One run over every kernel of the specs.
 
-    ``launchers`` are the linked host functions that were selected, ``libraries`` the calls of the vendor's libraries:
-    counted apart, and in no figure of the summary.
+    ``launchers`` are the linked host functions that were selected, ``libraries`` the calls of the vendor's libraries,
+    ``own`` all kernels that the port has and Candle has not, where one was selected: counted apart, and in no figure of
+    the summary. A file has ``own`` only where there are some.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -215,23 +219,32 @@ class Record(Row):
     kernels: _Rows
     launchers: _Rows = ()
     libraries: _Rows = ()
+    own: _Rows = ()
 
     def rows_of(self, entry: Entry) -> tuple[KernelResult, ...]:
-        """The rows of kernels, of launchers, or of library calls."""
+        """The rows of kernels, of launchers, of library calls, or of own kernels."""
         rows: tuple[KernelResult, ...] = getattr(self, ROWS[entry].part)
         return rows
 
     @property
     def rows(self) -> tuple[KernelResult, ...]:
-        """Every row: of kernels, launchers and library calls."""
+        """Every row: of kernels, launchers, library calls and own kernels."""
         return tuple(row for entry in ENTRIES for row in self.rows_of(entry))
 
     @classmethod
-    def of(cls, run: RunInfo, kernels: _Results, launchers: _Results = (), libraries: _Results = ()) -> Record:
+    def of(
+        cls, run: RunInfo, kernels: _Results, launchers: _Results = (), libraries: _Results = (), own: _Results = ()
+    ) -> Record:
         """The record of ``kernels``, with its summary; see ``every_kernel`` for a complete list."""
         rows = tuple(kernels)
-        summary, called = summarise(rows), (tuple(launchers), tuple(libraries))
-        return cls(run=run, summary=summary, kernels=rows, launchers=called[0], libraries=called[1])
+        return cls(
+            run=run,
+            summary=summarise(rows),
+            kernels=rows,
+            launchers=tuple(launchers),
+            libraries=tuple(libraries),
+            own=tuple(own),
+        )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

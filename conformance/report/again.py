@@ -23,13 +23,13 @@ _NAME = re.compile(r"\w[\w.-]{0,60}", re.ASCII)
 def again(text: str) -> str:
     """``text`` with every word quoted where it is a command that the harness writes, else nothing."""
     try:
-        words = shlex.split(text)
+        args = shlex.split(text)
     except ValueError:
         return ""
-    if words[:1] != ["candle-parity"] or words[1:2] == [] or words[1] not in _COMMANDS or not text.isprintable():
+    if args[:1] != ["candle-parity"] or args[1:2] == [] or args[1] not in _COMMANDS or not text.isprintable():
         return ""
-    options = [word.partition("=")[0] for word in words[2:] if word.startswith("-")]
-    return shlex.join(words) if _OPTIONS.issuperset(options) else ""
+    options = [arg.partition("=")[0] for arg in args[2:] if arg.startswith("-")]
+    return shlex.join(args) if _OPTIONS.issuperset(options) else ""
 
 
 def fetched(name: str, repository: str, commit: str) -> str:

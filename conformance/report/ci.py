@@ -16,7 +16,7 @@ from conformance.report.causes import Finding, find_causes
 from conformance.report.causes.compile_errors import compile_error_of
 from conformance.report.run_notes import remarks
 from conformance.report.runs import Records, executed, given_specs, labels, listed, rerun, what_was_judged
-from conformance.report.tally import launcher_results, of_module, results, tally
+from conformance.report.tally import launcher_results, of_module, own_modules, own_results, results, tally
 from conformance.spec.load import Specs
 from conformance.status import EXPLAINED, ROWS
 from conformance.text import one_line, some, visible
@@ -42,6 +42,10 @@ def render_junit(records: Records, specs: Specs, asked: Asked = NOT_ASKED) -> st
             title = f"launchers: {module}" if len(found) == 1 else f"launchers: {module} ({name})"
             called = of_module(launcher_results(record, specs), module)
             _suite(root, title, record, called, _facts(record, rows, specs), asked.expected, _LAUNCHER)
+        for module in own_modules([record]):
+            title = f"own: {module}" if len(found) == 1 else f"own: {module} ({name})"
+            own = of_module([*record.own], module)
+            _suite(root, title, record, own, _facts(record, rows, specs), asked.expected)
     if asked.unmet is not None and all(one.tag not in ("failure", "error") for one in root.iter()):
         suite = ElementTree.SubElement(
             root, "testsuite", name="verdict", tests="1", failures="1", errors="0", skipped="0"
@@ -159,7 +163,7 @@ def _notice(text: str) -> str:
 def _of(record: Record, specs: Specs, name: str) -> Iterator[str]:
     parts = [
         find_causes([row for row in rows if row.status in EXPLAINED], specs)
-        for rows in (results(record, specs), launcher_results(record, specs))
+        for rows in (results(record, specs), launcher_results(record, specs), own_results(record, specs))
     ]
     shown_before: set[str] = set()  # a kernel is shown under its first cause
     for finding in (finding for part in parts for finding in part):

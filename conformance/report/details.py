@@ -174,11 +174,12 @@ def upstream_url(row: KernelResult, specs: Specs) -> str:
 
 
 LAUNCHERS = "Launcher", "Host functions that Candle's Rust side is linked with. They are in no figure of the kernels."
+OWN = "Kernel", "Kernels that the port has and Candle has not. They are in no figure of Candle's kernels."
 LIBRARIES = "Call", "Functions of the vendor's libraries that Candle's Rust side calls. They are in no other figure."
 
 
 def launcher_lines(judged: Sequence[KernelResult], words: tuple[str, str]) -> list[str]:
-    """A Markdown table with a row per launcher, or call of a library, that was judged; empty where there is none.
+    """A Markdown table with a row per launcher, call of a library or own kernel that was judged; empty without one.
 
     ``words`` are what one is, and a sentence."""
     rows = [row for row in judged if row.status != "missing"]

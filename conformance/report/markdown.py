@@ -7,12 +7,21 @@ from collections.abc import Callable, Iterable, Sequence
 from conformance.record import KernelResult, Record
 from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
 from conformance.report.causes import cause_section
-from conformance.report.details import LAUNCHERS, LIBRARIES, Told, failure_lines, launcher_lines, missing_lines
+from conformance.report.details import LAUNCHERS, LIBRARIES, OWN, Told, failure_lines, launcher_lines, missing_lines
 from conformance.report.families import status_table
 from conformance.report.kernels import choice_lines
 from conformance.report.run_notes import failed_robustness, robustness_lines, shared_remarks
 from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
-from conformance.report.tally import ABSENT, launcher_results, launchers, library_results, results, tally, unknown
+from conformance.report.tally import (
+    ABSENT,
+    launcher_results,
+    launchers,
+    library_results,
+    own_results,
+    results,
+    tally,
+    unknown,
+)
 from conformance.spec.entry import Entry
 from conformance.spec.load import Specs
 from conformance.text import code, fence, plain
@@ -63,6 +72,8 @@ def render_markdown(records: Records, specs: Specs) -> str:
         *_sections("Launchers not at parity", names, _failing_launchers(found, names, specs, launcher_results)),
         *_sections("Library calls", names, [launcher_lines(record.libraries, LIBRARIES) for record in found]),
         *_sections("Library calls not at parity", names, _failing_launchers(found, names, specs, library_results)),
+        *_sections("Own kernels", names, [launcher_lines(record.own, OWN) for record in found]),
+        *_sections("Own kernels not at parity", names, _failing_launchers(found, names, specs, own_results)),
         *_sections("The port's own choices", names, [choice_lines(part) for part in rows]),
         *_sections("Robustness", names, [_robustness(part, specs) for part in rows]),
         *_sections("Robustness of launchers", names, [_robustness(one.launchers, specs, "launcher") for one in found]),

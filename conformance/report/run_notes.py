@@ -15,6 +15,7 @@ from conformance.port.options import CHANGES_ARITHMETIC
 from conformance.record import KernelResult, Record, RunInfo
 from conformance.record.merge import gaps
 from conformance.report.kernels import fixes, known_failures, leak_note, misaligned_note
+from conformance.report.tally import kernel_of
 from conformance.spec.entry import ROWS, Entry
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
@@ -78,7 +79,7 @@ def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
         if row.robustness is None:
             continue
         for failure in row.robustness.failures:
-            why, where = _reason(specs.entry(row.name), failure.case)
+            why, where = _reason(kernel_of(row, specs), failure.case)
             reason = found.setdefault(why, Reason(why))
             reason.places[where] = None
             reason.failed += 1

@@ -101,31 +101,31 @@ def labels(records: Sequence[Record]) -> list[str]:
 
 def rerun(run: RunInfo, kernel: str) -> str:
     """The command that runs one kernel again as in ``run``."""
-    words = ["candle-parity"]
+    args = ["candle-parity"]
     if run.traces is not None:
-        words += ["replay", *([] if run.traces == SHIPPED_TRACES else [run.traces]), "--subject", run.subject]
+        args += ["replay", *([] if run.traces == SHIPPED_TRACES else [run.traces]), "--subject", run.subject]
     else:
-        words += ["run"]
+        args += ["run"]
     if run.subject == "kernels":
-        words += ["--runtime", run.runtime]
+        args += ["--runtime", run.runtime]
         kind = known_kind(run.runtime)
         if kind is not None and kind.chooses_wave and run.wave is not None:
-            words += ["--wave", str(run.wave)]
+            args += ["--wave", str(run.wave)]
         target = run.arch if kind is not None and kind.arch_variable is not None else run.target
         if target:
-            words += ["--arch", target]
-        words += ["--perturb", str(run.perturb)] if run.perturb else []
-        words += [word for one in judged_with(run.options) for word in one.split(" ", 1)]
+            args += ["--arch", target]
+        args += ["--perturb", str(run.perturb)] if run.perturb else []
+        args += [arg for one in judged_with(run.options) for arg in one.split(" ", 1)]
         if run.compiler not in (None, "auto"):
-            words += ["--compiler", str(run.compiler)]
+            args += ["--compiler", str(run.compiler)]
         if run.kernels == SHIPPED_KERNELS:
-            words += ["--kernels", SHIPPED]
+            args += ["--kernels", SHIPPED]
         elif run.kernels not in (None, KERNELS):
-            words += ["--kernels", str(run.kernels)]
-        words += [] if run.config is None else ["--config", run.config]
+            args += ["--kernels", str(run.kernels)]
+        args += [] if run.config is None else ["--config", run.config]
     if run.specs is not None:
-        words += ["--specs", run.specs]
-    return shlex.join([*words, kernel])
+        args += ["--specs", run.specs]
+    return shlex.join([*args, kernel])
 
 
 def _declared(run: RunInfo) -> str:

@@ -11,7 +11,7 @@ from conformance.report.causes.text import heading as causes_heading
 from conformance.report.comparison import KINDS, Changes, Difference, changes
 from conformance.report.run_notes import shared_remarks
 from conformance.report.runs import Records, executed, given_specs, identity, labels, listed
-from conformance.report.tally import launcher_results, launchers, of_module, results, tally
+from conformance.report.tally import launcher_results, launchers, of_module, own_modules, results, tally
 from conformance.spec.load import Specs
 from conformance.status import ROWS
 from conformance.text import code, counted, plain, shortened
@@ -43,13 +43,18 @@ def render_summary(records: Records, specs: Specs, baseline: Record | None = Non
     called = [launcher_results(record, specs) for record in found]
     if any(record.launchers for record in found):
         page.table(*_modules("Launchers", names, called, specs.launcher_modules))
-    for name, findings in (*shared_causes(names, rows, specs), *shared_causes(names, called, specs)):
+    own = [[*record.own] for record in found]
+    if any(own):
+        page.table(*_modules("Own kernels", names, own, own_modules(found)))
+    causes = (cause for part in (rows, called, own) for cause in shared_causes(names, part, specs))
+    for name, findings in causes:
         about = f"{causes_heading(findings)}{f' ({name})' if len(names) > 1 else ''}"
         lines = [_cause(described(finding)) for finding in findings]
         page.add(lines[:_OPEN_CAUSES], "cause", title=f"**{plain(about)}**")
         page.add(lines[_OPEN_CAUSES:], "cause", folded="more causes")
     parts = [("kernel", *pair) for pair in zip(names, rows, strict=True)]
     parts += [("launcher", *pair) for pair in zip(names, called, strict=True)]
+    parts += [("own kernel", *pair) for pair in zip(names, own, strict=True)]
     for what, name, part in parts:
         bad = [row for row in part if row.status in _FAILING]
         title = f"{counted(len(bad), what)} with a verdict other than pass{f': {name}' if len(names) > 1 else ''}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.record import KernelResult, Record, every_kernel
-from conformance.spec.kernel import Kernel
-from conformance.spec.load import Specs
+from conformance.spec.kernel import Kernel, Tolerance
+from conformance.spec.load import SpecModule, Specs
 from conformance.status import EXPLAINED, ROWS, WORST_FIRST
 
 ABSENT = ("missing", "not_run")
@@ -66,7 +66,7 @@ def tally(kernels: Iterable[KernelResult]) -> Tally:
 
 
 @dataclass(frozen=True)
-class Column:
+class FigureColumn:
     """A figure of the kernels of a module or family, in the ``tables`` that show it.
 
     ``coloured`` by how many are at parity; ``of_everything`` is left out where kernels were selected or the screen is
@@ -81,16 +81,16 @@ class Column:
 
 
 TABLE_COLUMNS = (
-    Column("present", lambda rows: str(tally(rows).present), ("terminal", "HTML")),
-    Column("passing", lambda rows: str(tally(rows).passing), ("terminal", "HTML"), coloured=True),
-    Column("percent", lambda rows: tally(rows).percent, ("terminal",), coloured=True, of_everything=True),
-    Column("%", lambda rows: tally(rows).percent, ("HTML",)),
-    Column("", lambda rows: tally(rows).sign, ("terminal",), coloured=True),
+    FigureColumn("present", lambda rows: str(tally(rows).present), ("terminal", "HTML")),
+    FigureColumn("passing", lambda rows: str(tally(rows).passing), ("terminal", "HTML"), coloured=True),
+    FigureColumn("percent", lambda rows: tally(rows).percent, ("terminal",), coloured=True, of_everything=True),
+    FigureColumn("%", lambda rows: tally(rows).percent, ("HTML",)),
+    FigureColumn("", lambda rows: tally(rows).sign, ("terminal",), coloured=True),
 )
 """What every table says of its rows, for each run; Markdown has the first of these in its verdict."""
 
 
-def columns_of(table: str) -> list[Column]:
+def columns_of(table: str) -> list[FigureColumn]:
     """The columns that ``table`` (``terminal``, ``Markdown`` or ``HTML``) shows."""
     return [column for column in TABLE_COLUMNS if table in column.tables]
 
@@ -98,7 +98,7 @@ def columns_of(table: str) -> list[Column]:
 def results(record: Record, specs: Specs) -> list[KernelResult]:
     """A result for every kernel of the specs, in their order; a kernel that no spec has is left out.
 
-    Module, family and place in Candle are those of the specs, whatever the record says.
+    SpecModule, family and place in Candle are those of the specs, whatever the record says.
     """
     return every_kernel(
         specs, (_placed(row, specs.kernels[row.name]) for row in record.kernels if row.name in specs.kernels)
@@ -120,6 +120,41 @@ def library_results(record: Record, specs: Specs) -> list[KernelResult]:
     return _called(record.libraries, specs.libraries)
 
 
+def own_results(record: Record, specs: Specs) -> list[KernelResult]:
+    """The rows of the port's own kernels, which a report knows from the record alone."""
+    return [*record.own]
+
+
+def kernel_of(row: KernelResult, specs: Specs) -> Kernel:
+    """What the specs say of the kernel of ``row``; of an own kernel in a record, as much as the row does."""
+    try:
+        return specs.entry(row.name)
+    except KeyError:
+        bound = Tolerance(0, 0, "not in the record")
+        return Kernel(row.name, row.module, row.family, {}, (), row.family, bound, row.upstream, entry="own")
+
+
+def with_recorded_own(specs: Specs, records: Sequence[Record]) -> Specs:
+    """``specs`` with the own kernels that ``records`` have and they have not, as far as records say: the specs of own
+    kernels lie in the port's repository."""
+    found = {row.name: kernel_of(row, specs) for record in records for row in record.own}
+    return replace(specs, own={**found, **specs.own}, own_modules={**own_modules(records), **specs.own_modules})
+
+
+def own_modules(records: Iterable[Record]) -> dict[str, SpecModule]:
+    """The modules of the own kernels of ``records``."""
+    families: dict[str, dict[str, None]] = {}
+    for row in (row for record in records for row in record.own):
+        families.setdefault(row.module, {})[row.family] = None
+    return {name: SpecModule(name, "", "", 0, tuple(its)) for name, its in families.items()}
+
+
+def own_kernels(record: Record) -> str:
+    """``own kernels: 12 of 14 at parity``; empty where none was judged."""
+    passing = sum(row.status == "pass" for row in record.own)
+    return f"own kernels: {passing} of {len(record.own)} at parity" if record.own else ""
+
+
 def _called(rows: Iterable[KernelResult], known: Mapping[str, Kernel]) -> list[KernelResult]:
     given = {row.name: row for row in rows}
     return [_placed(given.get(name) or KernelResult.not_run(kernel), kernel) for name, kernel in known.items()]
@@ -127,11 +162,12 @@ def _called(rows: Iterable[KernelResult], known: Mapping[str, Kernel]) -> list[K
 
 def launchers(record: Record, specs: Specs) -> str:
     """``3 of 49 launchers``, the linked host functions at parity, or that none was run; empty where the specs have
-    none, and for a run of chosen kernels; ``, 4 of 4 library calls`` follows where one was selected."""
+    none, and for a run of chosen kernels; ``4 of 4 library calls`` and ``own kernels: 12 of 14 at parity`` follow where
+    one was selected."""
     called = _launchers(record, specs)
     passing = sum(row.status == "pass" for row in record.libraries)
     calls = f"{passing} of {len(specs.libraries)} library calls" if record.libraries else ""
-    return ", ".join(filter(None, (called, calls)))
+    return ", ".join(filter(None, (called, calls, own_kernels(record))))
 
 
 def _launchers(record: Record, specs: Specs) -> str:

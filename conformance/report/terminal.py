@@ -18,13 +18,14 @@ from conformance.report.places import Places
 from conformance.report.run_notes import remarks
 from conformance.report.runs import Records, executed, given_specs, labels, listed, what_was_judged
 from conformance.report.tally import (
-    Column,
+    FigureColumn,
     columns_of,
     is_present,
     launcher_results,
     library_results,
     of_family,
     of_module,
+    own_results,
     results,
     tally,
     worst,
@@ -54,18 +55,19 @@ def render_terminal(
     """
     found = listed(records)
     rows = [results(record, specs) for record in found]
-    own = {row.name for record in found for row in (*record.launchers, *record.libraries)}
+    besides = {row.name for record in found for row in (*record.launchers, *record.libraries, *record.own)}
     parts = (
         (_Kind("launchers", specs.launcher_modules, len(specs.launchers)), launcher_results),
         (_Kind("library calls", specs.library_modules, len(specs.libraries)), library_results),
+        (_Kind("own kernels", figures.own_modules(found), max(len(record.own) for record in found)), own_results),
     )
     kernels = _chosen(found, rows)
     out: list[Text | Table] = []
-    if kernels or not own:
+    if kernels or not besides:
         out.append(_table(_Kind("kernels", specs.modules, len(specs.kernels)), found, rows, kernels, screen))
     for kind, results_of in parts:
         called = [results_of(record, specs) for record in found]
-        chosen = _chosen(found, called) & own
+        chosen = _chosen(found, called) & besides
         if chosen:
             out += [Text()] if out else []
             out.append(_table(kind, found, called, chosen, screen))
@@ -192,7 +194,7 @@ def _urgency(rows: Sequence[KernelResult]) -> int:
     return 0 if count.failing else 1 if count.present else 2
 
 
-def _figures(rows: Sequence[KernelResult], columns: Iterable[Column]) -> list[Text]:
+def _figures(rows: Sequence[KernelResult], columns: Iterable[FigureColumn]) -> list[Text]:
     style = tally(rows).style
     return [Text(one_line(column.text(rows)), style if column.coloured else "") for column in columns]
 
@@ -216,7 +218,7 @@ def _asked_for_less(record: Record, rows: Sequence[KernelResult]) -> bool:
 def _headline(name: str, record: Record, rows: Sequence[KernelResult], specs: Specs) -> Text:
     """What came of what was asked: of a selection, of the kernels that the port has, or of all."""
     called = [row for row in (*record.launchers, *record.libraries) if row.status != "not_run"]
-    judged = [*(row for row in rows if _selected(record, row)), *called]
+    judged = [*(row for row in (*rows, *record.own) if _selected(record, row)), *called]
     style = "bold green" if judged and all(row.status == "pass" for row in judged) else "bold"
     return Text(f"{name}: {_result(record, rows, specs)}", style)
 
@@ -229,6 +231,7 @@ def _result(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:
             ("", chosen, len(rows)),
             ("launcher", record.launchers, len(specs.launchers)),
             ("library call", record.libraries, len(specs.libraries)),
+            ("own kernel", [row for row in record.own if _selected(record, row)], len(record.own)),
         )
         said = [_of_selected(kind, what, part, total) for kind, part, total in parts if part]
         return ", ".join(said) if said else _coverage(record, rows, specs)
@@ -238,7 +241,8 @@ def _result(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:
         return _coverage(record, rows, specs)
     have = f"{total.passing} of the {total.present} kernels you have are"
     have = have if total.present > 1 else f"the 1 kernel you have is {'' if total.passing else 'not '}"
-    return f"{have.rstrip()} at parity; {missing} of Candle's {total.total} {'are' if missing > 1 else 'is'} missing"
+    lack = f"{missing} of Candle's {total.total} {'are' if missing > 1 else 'is'} missing"
+    return "; ".join(filter(None, (f"{have.rstrip()} at parity", lack, figures.own_kernels(record))))
 
 
 def _of_selected(kind: str, what: str, rows: Sequence[KernelResult], total: int) -> str:
@@ -275,7 +279,8 @@ def _about(
     counts = Counter(row.status for row in rows if _selected(record, row))
     totals = [Text(f"{counts[status]} {status}", ROWS[status].style) for status in STATUSES if counts[status]]
     lines += [Text("  ").append(Text(", ").join(totals))] if totals else []
-    for what, part in (("launchers", record.launchers), ("library calls", record.libraries)):
+    parts = (("launchers", record.launchers), ("library calls", record.libraries), ("own kernels", record.own))
+    for what, part in parts:
         called = Counter(row.status for row in part)
         if called:
             said = ", ".join(f"{called[status]} {status}" for status in STATUSES if called[status])
@@ -292,7 +297,7 @@ def _about(
     for remark in notes:
         lines += indented(str(remark), "yellow") if remark.kind == "warning" else []
     lines += [Text(f"  {one_line(target)}: {compiles(rows, target)}") for target in record.run.builds]
-    for judged in (rows, launcher_results(record, specs), library_results(record, specs)):
+    for judged in (rows, launcher_results(record, specs), library_results(record, specs), [*record.own]):
         if all(row.status not in EXPLAINED for row in judged):
             continue
         from conformance.report.causes import cause_lines, find_causes  # what a run without a failure does without

@@ -172,11 +172,11 @@ def own_first(of_source: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
 class LauncherBuild:
     """How the host functions of a source are compiled with its kernels, for ``LauncherRuntime``.
 
-    ``words`` are further options. ``compiler`` finds who makes a shared library of a source for the architecture of a
+    ``flags`` are further options. ``compiler`` finds who makes a shared library of a source for the architecture of a
     device, or says what to install; ``None`` where the runtime's hiprtc compiles host code too.
     """
 
-    words: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     compiler: Callable[[str], LibraryCompiler | str] | None = None
 
 
@@ -349,5 +349,5 @@ class RuntimeKind:
     readable_log: Callable[[str], str] = str
     """hiprtc's log without the names of temporary files."""
 
-    missing_header: Callable[[str, Sequence[str]], str | None] = lambda log, words: None
+    missing_header: Callable[[str, Sequence[str]], str | None] = lambda log, flags: None
     """What a log with these options says of a header that the machine, not the source, lacks, in words."""

@@ -18,6 +18,7 @@ from conformance.record.model import BUILD
 from conformance.report.asked import Asked
 from conformance.report.comparison import render_changes
 from conformance.report.runs import given_specs
+from conformance.report.tally import with_recorded_own
 from conformance.settings import NO_GATE, Gate
 from conformance.spec.entry import ENTRIES, ROWS, Entry
 from conformance.spec.load import Specs
@@ -80,18 +81,19 @@ class Judged:
 
 @dataclass(frozen=True)
 class Decision:
-    """The exit code; ``line`` is what the gates say on standard output (``None`` without a gate), ``launchers`` what
-    the gate of the launchers says, ``why`` are the sentences for standard error."""
+    """The exit code; ``line`` is what the gates say on standard output (``None`` without a gate), ``launchers`` and
+    ``own`` what the gates of launchers and of own kernels say, ``why`` are the sentences for standard error."""
 
     code: int
     line: str | None = None
     why: tuple[str, ...] = ()
     launchers: str | None = None
+    own: str | None = None
 
     @property
     def lines(self) -> list[str]:
         """What is printed on standard output."""
-        return [line for line in (self.line, self.launchers) if line is not None]
+        return [line for line in (self.line, self.launchers, self.own) if line is not None]
 
 
 @dataclass(frozen=True)
@@ -130,21 +132,24 @@ def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None
     gates they decide alone: ``fail_under``, the coverage in percent, compared unrounded, and ``against``, a baseline
     from which nothing may have become worse; with both, both have to be met. Without a gate every selected kernel must
     have passed or have a declared failure. ``strict`` asks for that too. Launchers have a gate of their own, and no
-    part in ``fail_under``; without a gate, and with ``strict``, one that was judged and failed is a failure too.
+    part in ``fail_under``; without a gate, and with ``strict``, one that was judged and failed is a failure too. The
+    same holds for the port's own kernels.
     """
     below = "the coverage is below the gate" if against is not None else ""  # else its text says it
     coverage = _share_gate("coverage", judged.part("kernel"), asked.fail_under, f" kernels{judged.specs}", below)
     figures = [*coverage, *_baseline(against)]
     launchers = _share_gate("launchers", judged.part("launcher"), asked.fail_under_launchers)
+    own = _share_gate("own kernels", judged.part("own"), asked.fail_under_own)
+    gated = bool(figures or launchers or own)
     line = "; ".join(one.text for one in figures) or None
-    own = launchers[0].text if launchers else None
-    lost = _lost(judged, asked, against, gated=bool(figures or launchers))
+    apart = [gate[0].text if gate else None for gate in (launchers, own)]
+    lost = _lost(judged, asked, against, gated)
     if lost is not None or judged.undecided is not None:
         open_ = "not decided" + (f": {judged.undecided}" if judged.undecided else "")
-        line, own = (None if text is None else f"{text}: {open_}" for text in (line, own))
-        return Decision(BAD_INPUT, line, () if lost is None else (lost,), own)
-    clean, why = _clean(judged, gated=bool(figures or launchers))
-    if not figures and not launchers:
+        lines = [None if text is None else f"{text}: {open_}" for text in (line, *apart)]
+        return Decision(BAD_INPUT, lines[0], () if lost is None else (lost,), *lines[1:])
+    clean, why = _clean(judged, gated)
+    if not gated:
         return Decision(MET if clean.met else NOT_MET, None, why)
     strict = [clean] if asked.strict else []
     if judged.shard is not None:
@@ -153,11 +158,14 @@ def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None
         return Decision(_code(strict), line, why)
     others = strict if _code(coverage) == MET else []
     others += [_Condition("other tests", False, judged.spoiled)] if judged.spoiled else []
-    code = _code([*figures, *launchers, *others])
-    own = f"{own}: {_verdict(launchers)}" if launchers else None
-    if not figures:
-        return Decision(code, None, why, own if _code(others) == MET else f"{own}; {_verdict(others)}")
-    return Decision(code, f"{line}: {_verdict([*figures, *others])}", why, own)
+    code = _code([*figures, *launchers, *own, *others])
+    apart = [f"{gate[0].text}: {_verdict(gate)}" if gate else None for gate in (launchers, own)]
+    if figures:
+        return Decision(code, f"{line}: {_verdict([*figures, *others])}", why, *apart)
+    if _code(others) == NOT_MET:  # the last line says it where no gate of Candle's kernels is there to do so
+        last = max(place for place, text in enumerate(apart) if text is not None)
+        apart[last] = f"{apart[last]}; {_verdict(others)}"
+    return Decision(code, None, why, *apart)
 
 
 def _code(conditions: Sequence[_Condition]) -> int:
@@ -215,7 +223,7 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
     """Why the run says nothing of the port, in a sentence; ``None`` where it does. A shard may lie in a part of the
     kernels that the port does not have. A lost launcher counts where launchers do: alone, ungated, or with a gate."""
     kernels, every, shard = judged.part("kernel").rows, judged.rows, judged.shard
-    all_count = not kernels or not gated or asked.fail_under_launchers is not None
+    all_count = not kernels or not gated or asked.fail_under_launchers is not None or asked.fail_under_own is not None
     gone = [row for row in (every if all_count else kernels) if row.lost]
     if gone:
         whose = next(ROWS[entry].plural for entry in ENTRIES if any(row.lost for row in judged.part(entry).rows))
@@ -223,7 +231,7 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
     if not every:
         return "no kernel was selected, so nothing was judged"
     if shard is None and all(row.status == "missing" for row in every):
-        what = ROWS["kernel" if kernels else "launcher"].plural
+        what = next(ROWS[entry].plural for entry in ENTRIES if judged.part(entry).rows)
         why = next((row.message for row in every if row.message), "`candle-parity check` names near misses")
         return (
             f"nothing was judged: the sources define none of the {len(kernels or every)} selected {what}, such as "
@@ -276,24 +284,39 @@ class Gating:
 
 
 def gating_from(
-    given: Gate, config: Config | None = None, whole: bool = True, recorded: bool = False, shard: Shard | None = None
+    given: Gate,
+    config: Config | None = None,
+    whole: bool = True,
+    recorded: bool = False,
+    shard: Shard | None = None,
+    own: bool = True,
 ) -> Gating:
     """The gates that are ``given``, else those of the port's file.
 
     ``fail_under`` of a file is for runs of every kernel: ``whole`` says that this is one. Its baseline is for ``run``:
-    ``recorded`` says that the cases are those of ``replay``. Raises ``UsageError`` for options that do not go together
-    and for a baseline that is not there or is not the record of a run.
+    ``recorded`` says that the cases are those of ``replay``, ``own`` that own kernels are judged. Raises ``UsageError``
+    for options that do not go together and for a baseline that is not there or is not the record of a run.
     """
     file = NO_GATE if config is None else config.gate
     ignored = ["baseline"] if recorded else []
     if not whole:
-        shares = ["fail_under", "fail_under_launchers"]
+        shares = ["fail_under", "fail_under_launchers", "fail_under_own"]
         if config and any(getattr(given, name) is None and getattr(file, name) is not None for name in shares):
             print(
                 f"candle-parity: fail_under of {one_line(str(config.file))} is for runs of every kernel; not asked",
                 file=sys.stderr,
             )
         ignored += shares
+    if not own:
+        if given.fail_under_own is not None:
+            raise UsageError(
+                "--fail-under-own: no own kernel is judged; give --own, and name their folders under [own] in the "
+                "port's candle-parity.toml"
+            )
+        if whole and config and file.fail_under_own is not None:
+            text = f"fail_under_own of {config.file} is not asked, as own kernels are judged with --own only"
+            print(f"candle-parity: {one_line(text)}", file=sys.stderr)
+        ignored.append("fail_under_own")
     missing = [row.name for row in Gate.rows() if getattr(given, row.name) is None and row.name not in ignored]
     asked = replace(given, **{name: getattr(file, name) for name in missing})
     if asked.update_baseline and asked.baseline is None:
@@ -369,7 +392,7 @@ def _judged(
     undecided: str | None = None,
 ) -> Judged:
     judged = Judged(
-        parts_of(rows, specs),
+        parts_of(rows, with_recorded_own(specs, [record])),
         given_specs(record.run, specs),
         problems,
         gating.shard,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from conformance.files import installed, spec_folder
 from conformance.reading import shortened
 from conformance.spec.entry import ROWS
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import Specs, did_you_mean
-from conformance.text import counted
+from conformance.spec.load import Specs
+from conformance.text import counted, did_you_mean
 from reference import has_module
 
 if TYPE_CHECKING:
@@ -94,11 +95,33 @@ def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
     return [kernel for kernel in kernels if found or not kernel.is_launcher]
 
 
+def judgeable(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """``kernels`` without those of the port's own where nobody has said ``--own``, which is said on standard error;
+    all where there are no others, so that each says why it is not judged."""
+    left = [kernel for kernel in kernels if kernel.own is not None and not kernel.own.trusted]
+    if not left or len(left) == len(kernels):
+        return [*kernels]
+    many = len(left) > 1
+    whose = f"the {len(left)} own kernels of the port are" if many else f"the port's own kernel {left[0].name} is"
+    print(
+        f"candle-parity: {whose} not judged: give --own where you trust the port, whose reference functions are Python "
+        "that runs outside of the sandbox",
+        file=sys.stderr,
+    )
+    return [kernel for kernel in kernels if kernel not in left]
+
+
+def judges_own(kernels: Sequence[Kernel]) -> bool:
+    """Whether the verdicts on ``kernels`` are on own kernels of the port too."""
+    return any(kernel.own is not None and kernel.own.trusted for kernel in kernels)
+
+
 def _check_complete(kernels: Sequence[Kernel]) -> None:
     """Raises ``UsageError`` for a kernel whose spec stands alone: without a launch family, or a reference module."""
-    without = {module for module in {kernel.module for kernel in kernels} if not has_module(module)}
+    of_candle = {kernel.module for kernel in kernels if kernel.own is None}
+    without = {module for module in of_candle if not has_module(module)}
     for kernel in kernels:
-        if not has_cases(kernel):
+        if kernel.own is None and not has_cases(kernel):
             known = ", ".join(FAMILIES)
             raise UsageError(
                 f"kernel {kernel.name} (specs/{kernel.module}.yaml): there is no launch family {kernel.launch!r} that "

@@ -34,7 +34,8 @@ from conformance.runtimes import NAMES, NoRuntime, RuntimeKind, choose, known_ki
 from conformance.runtimes.cpu.build import BuildError
 from conformance.runtimes.kind import NOTHING_RUNS, Choice
 from conformance.settings import CompilerChoice, Settings
-from conformance.spec.load import Specs
+from conformance.spec.load import Specs, load_specs
+from conformance.spec.own import with_own
 from conformance.text import one_line
 from conformance.toolchains.host import NoCompiler
 from conformance.toolchains.targets import given_target, target
@@ -77,6 +78,28 @@ def checked(config: Config, file: Path | None = None) -> Config:
     return config
 
 
+def specs_from(settings: Settings, config: Config | None) -> Specs:
+    """The specs that the settings name, and the port's own kernels behind them; raises ``SpecError``.
+
+    References of own kernels run only with ``--own``.
+    """
+    specs = load_specs(settings.specs)
+    if config is None or config.own is None:
+        return specs
+    from conformance.cases.own import check_own  # what a run without own kernels does without
+
+    found = with_own(specs, config.own, settings.own)
+    check_own(found.own.values())
+    return found
+
+
+def specs_without_port(settings: Settings) -> Specs:
+    """The specs for a command that reads no sources: own kernels are those of ``--config``, or of the file in the
+    working directory; raises ``SpecError`` and ``SourceError``."""
+    file = settings.config or config_file_in(Path())
+    return specs_from(settings, None if file is None else read_config(file))
+
+
 def tree_from(settings: Settings, specs: Specs, config: Config | None, listed: bool = True) -> Tree:
     """The tree of kernels under trial, with its options and what it declares: that of ``--kernels``, else the one that
     the port's file names; ``listed`` with its sources.
@@ -98,14 +121,14 @@ def tree_from(settings: Settings, specs: Specs, config: Config | None, listed: b
 def tree_at(path: Path, settings: Settings, specs: Specs, config: Config | None, listed: bool = True) -> Tree:
     """The tree at ``path``, with what the settings and its file say; raises ``SourceError``."""
     return (Tree.at if listed else Tree)(
-        path, options_for(settings, config), declared_in(config, specs.kernels, specs.launchers)
+        path, options_for(settings, config), declared_in(config, specs.loaded_by_name, specs.launchers)
     )
 
 
-def setup_from(settings: Settings, words: Sequence[str], tree: Tree, config: Config | None = None) -> Setup:
+def setup_from(settings: Settings, args: Sequence[str], tree: Tree, config: Config | None = None) -> Setup:
     """The setup of a run of ``tree``; raises ``UsageError``.
 
-    ``words`` begin the command that reproduces a failure; options that matter follow.
+    ``args`` begin the command that reproduces a failure; options that matter follow.
     """
     if config is not None:
         settings = settings.filled(config.settings)
@@ -122,14 +145,12 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree, config: Con
     orders = setup.orders if settings.orders and len(setup.orders) == 1 else ()
     wave = wave if kind.chooses_wave else None
     told = replace(settings, runtime=setup.runtime, wave=wave, compiler=setup.compiler, orders=orders)
-    return replace(setup, command=told.repeated(words))
+    return replace(setup, command=told.repeated(args))
 
 
-def setup_of_reference(settings: Settings, words: Sequence[str]) -> Setup:
+def setup_of_reference(settings: Settings, args: Sequence[str]) -> Setup:
     """The setup of a run in which no kernel runs. Raises ``UsageError``."""
-    return replace(
-        _setup(settings, NOTHING_RUNS, settings.wave), command=Settings(specs=settings.specs).repeated(words)
-    )
+    return replace(_setup(settings, NOTHING_RUNS, settings.wave), command=Settings(specs=settings.specs).repeated(args))
 
 
 def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:

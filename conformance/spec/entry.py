@@ -1,4 +1,6 @@
-"""What Candle's Rust side calls: kernels, launchers and library calls. A row for each says in what they differ."""
+"""What Candle's Rust side calls, kernels, launchers and library calls, and a port's own kernels. A row for each says in
+what they differ.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Entry = Literal["kernel", "launcher", "library"]
+Entry = Literal["kernel", "launcher", "library", "own"]
 """As specs, traces and exports spell it:
 
 - ``kernel``: a ``__global__`` function, which Candle's Rust loads from a code object by its name and launches;
 - ``launcher``: a host function of a source next to the kernels, with which Candle's Rust is linked and which launches
   kernels itself;
-- ``library``: a call of the vendor's library, such as hipBLAS, which no source of a port defines.
+- ``library``: a call of the vendor's library, such as hipBLAS, which no source of a port defines;
+- ``own``: a ``__global__`` function that a port has and Candle has not; its spec is in the port's repository.
 """
 
 ENTRIES: tuple[Entry, ...] = get_args(Entry)
@@ -35,8 +38,8 @@ class EntryRow:
     """
 
     noun: str
-    part: Literal["kernels", "launchers", "libraries"]
-    modules: Literal["modules", "launcher_modules", "library_modules"]
+    part: Literal["kernels", "launchers", "libraries", "own"]
+    modules: Literal["modules", "launcher_modules", "library_modules", "own_modules"]
     is_host_function: bool
     of_port: bool
     must_be_there: bool
@@ -44,7 +47,7 @@ class EntryRow:
 
     @property
     def plural(self) -> str:
-        """What they are called: ``kernels``, ``launchers``, ``library calls``."""
+        """What they are called: ``kernels``, ``launchers``, ``library calls``, ``own kernels``."""
         return f"{self.noun}s"
 
 
@@ -75,5 +78,14 @@ ROWS: Mapping[Entry, EntryRow] = {
         of_port=False,
         must_be_there=True,
         in_baseline=False,
+    ),
+    "own": EntryRow(
+        noun="own kernel",
+        part="own",
+        modules="own_modules",
+        is_host_function=False,
+        of_port=True,
+        must_be_there=True,
+        in_baseline=True,
     ),
 }

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
 from conformance.dtypes import DTYPES
+from conformance.spec.entry import ROWS, Entry
 from conformance.spec.kernel import Fix, Kernel, Parameter, Role, Tolerance, Undefined
-from conformance.spec.model import Family, Remark, SpecFile, ToleranceRule, UndefinedInput, UpstreamDefect, Workload
+from conformance.spec.model import (
+    Family,
+    KernelTable,
+    OwnFamily,
+    OwnSpecFile,
+    Remark,
+    SpecFile,
+    ToleranceRule,
+    UndefinedInput,
+    UpstreamDefect,
+    Workload,
+)
 from conformance.spec.nodes import Document, Location
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
@@ -21,20 +34,32 @@ _KNOWN_DTYPES = f"expected one of {', '.join(DTYPES)}; a new dtype needs a row i
 Selecting = TypeVar("Selecting", ToleranceRule, Remark, UndefinedInput, UpstreamDefect, Workload)
 
 
-def expand(document: Document, spec: SpecFile) -> Iterator[tuple[Kernel, Location]]:
-    """Every kernel of the file with the location of its upstream line; raises ``SpecError``."""
-    for index, stanza in enumerate(spec.families):
-        yield from _Stanza(document, spec, stanza, ("families", index)).kernels()
+def expand(document: Document, spec: SpecFile | OwnSpecFile, source: str = "") -> Iterator[tuple[Kernel, Location]]:
+    """Every kernel of the file with the location of its upstream line; raises ``SpecError``.
+
+    A port's own kernels have no such line: ``source`` is what to call their spec, and the line is one of that.
+    """
+    source = spec.source if isinstance(spec, SpecFile) else source
+    stanzas: Sequence[Family | OwnFamily] = spec.families
+    for index, stanza in enumerate(stanzas):
+        yield from _Stanza(document, spec.module, source, stanza, ("families", index)).kernels()
 
 
 class _Stanza:
     """One family stanza on its way to kernels; ``place`` is its location in the file."""
 
-    def __init__(self, document: Document, spec: SpecFile, stanza: Family, place: Location) -> None:
+    def __init__(
+        self, document: Document, module: str, source: str, stanza: Family | OwnFamily, place: Location
+    ) -> None:
         self.document = document
-        self.spec = spec
+        self.module = module
+        self.source = source
         self.stanza = stanza
+        self.of_candle = stanza if isinstance(stanza, Family) else None
         self.place = place
+        self.entry: Entry = self.of_candle.entry if self.of_candle else "own"
+        self.wired_at = self.of_candle.wired_at if self.of_candle else []
+        self.defects = self.of_candle.upstream_defects if self.of_candle else []
         self.cells = list(self._cells())
         self.values = self._axis_values()
         self._check_selectors()
@@ -44,17 +69,30 @@ class _Stanza:
     def _cells(self) -> Iterator[tuple[dict[str, str], int, Location]]:
         """For each kernel the values of its axes, its upstream line, and where the spec says so."""
         stanza, document = self.stanza, self.document
+        if isinstance(stanza, OwnFamily):
+            yield from self._combinations(stanza)
+            return
         if (stanza.row is None) == (stanza.table is None):
             raise document.error(self.place, "a stanza needs either row or table", "give exactly one of the two")
         if stanza.row is not None:
             for value, line in stanza.row.lines.items():
                 yield {stanza.row.axis: value}, line, (*self.place, "row", "lines", value)
         if stanza.table is not None:
-            yield from self._table_cells()
+            yield from self._table_cells(stanza.table)
 
-    def _table_cells(self) -> Iterator[tuple[dict[str, str], int, Location]]:
-        table = self.stanza.table
-        assert table is not None
+    def _combinations(self, stanza: OwnFamily) -> Iterator[tuple[dict[str, str], int, Location]]:
+        """For each combination of the values of an own stanza's axes, the line of the last of them."""
+        for axis, values in stanza.axes.items():
+            for index, value in enumerate(values):
+                if value in values[:index]:
+                    place = (*self.place, "axes", axis, index)
+                    raise self.document.error(place, f"{axis} {value!r} is given twice", "name each value once")
+        axes = [[(axis, index, value) for index, value in enumerate(each)] for axis, each in stanza.axes.items()]
+        for cell in itertools.product(*axes):
+            place = (*self.place, "axes", *cell[-1][:2]) if cell else (*self.place, "name")
+            yield {axis: value for axis, _, value in cell}, self.document.line(place), place
+
+    def _table_cells(self, table: KernelTable) -> Iterator[tuple[dict[str, str], int, Location]]:
         place = (*self.place, "table")
         (axis, columns), *_ = table.columns.items()
         for index, column in enumerate(columns):
@@ -112,7 +150,7 @@ class _Stanza:
 
     def _check_moved(self) -> None:
         for index, name in enumerate(self.stanza.moved):
-            if name not in self.stanza.params or self.stanza.entry != "kernel":
+            if name not in self.stanza.params or ROWS[self.entry].is_host_function:
                 raise self.document.error(
                     (*self.place, "moved", index),
                     f"{name!r} is no parameter of a kernel",
@@ -126,8 +164,8 @@ class _Stanza:
             "tolerance": stanza.tolerance,
             "bench": stanza.bench,
             "notes": stanza.notes,
-            "wired_at": stanza.wired_at,
-            "upstream_defects": stanza.upstream_defects,
+            "wired_at": self.wired_at,
+            "upstream_defects": self.defects,
             "undefined": stanza.undefined,
             "known_failures": stanza.known_failures,
         }
@@ -154,12 +192,14 @@ class _Stanza:
             name = self._fill(stanza.name, spelled, (*self.place, "name"))
             if not _C_NAME.match(name):
                 raise document.error((*self.place, "name"), f"{name!r} is not a C name", "correct the name template")
-            source = self._fill(stanza.source or self.spec.source, spelled, (*self.place, "source"))
+            source = self.source
+            if self.of_candle is not None:
+                source = self._fill(self.of_candle.source or source, spelled, (*self.place, "source"))
             known = self._matching(stanza.known_failures, variant)
-            defects = self._matching(stanza.upstream_defects, variant)
+            defects = self._matching(self.defects, variant)
             kernel = Kernel(
                 name=name,
-                module=self.spec.module,
+                module=self.module,
                 family=stanza.family,
                 variant=variant,
                 params=tuple(self._parameters(variant)),
@@ -172,8 +212,8 @@ class _Stanza:
                 upstream_defects=tuple(item.text for item in defects),
                 fix=self._fix(defects),
                 wrong_upstream=tuple(pattern for item in defects for pattern in item.cases),
-                entry=stanza.entry,
-                wired_at=tuple(item.text for item in self._matching(stanza.wired_at, variant)),
+                entry=self.entry,
+                wired_at=tuple(item.text for item in self._matching(self.wired_at, variant)),
                 undefined=tuple(
                     Undefined(item.input, item.reason) for item in self._matching(stanza.undefined, variant)
                 ),
@@ -196,7 +236,7 @@ class _Stanza:
                 raise self.document.error(place, f"parameter {name!r} has the unknown dtype {dtype!r}", _KNOWN_DTYPES)
             # "void*" is both the pointee's spelling and the pointer.
             pointer = bool(star) or dtype == "void*"
-            if role in _OF_LAUNCHERS and self.stanza.entry == "kernel":
+            if role in _OF_LAUNCHERS and not ROWS[self.entry].is_host_function:
                 raise self.document.error(
                     place, f"parameter {name!r} is {text!r}", f"{role} is for launchers (entry: launcher)"
                 )
@@ -227,7 +267,7 @@ class _Stanza:
     def _fix(self, defects: Sequence[UpstreamDefect]) -> Fix | None:
         found = [item for item in defects if item.fix is not None]
         if len(found) > 1:
-            place = (*self.place, "upstream_defects", self.stanza.upstream_defects.index(found[1]), "fix")
+            place = (*self.place, "upstream_defects", self.defects.index(found[1]), "fix")
             raise self.document.error(place, "a second fix of one kernel", "a kernel has one at most; leave one out")
         return Fix(str(found[0].fix), found[0].text) if found else None
 

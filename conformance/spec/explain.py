@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -13,6 +14,8 @@ from conformance.spec.model import (
     Family,
     KernelRow,
     KernelTable,
+    OwnFamily,
+    OwnSpecFile,
     Remark,
     SpecFile,
     ToleranceRule,
@@ -20,10 +23,10 @@ from conformance.spec.model import (
     UpstreamDefect,
 )
 from conformance.spec.nodes import Document, Location
+from conformance.text import did_you_mean
 
 # Which model the entries of a field are, to name the keys that are allowed at a place.
 _INSIDE: dict[str, type[BaseModel]] = {
-    "families": Family,
     "row": KernelRow,
     "table": KernelTable,
     "tolerance": ToleranceRule,
@@ -34,9 +37,13 @@ _INSIDE: dict[str, type[BaseModel]] = {
 }
 
 
-def explain(document: Document, cause: ValidationError) -> SpecError:
+_FAMILIES: dict[type[BaseModel], type[BaseModel]] = {SpecFile: Family, OwnSpecFile: OwnFamily}
+"""What the entries of ``families`` are, by the model of the file."""
+
+
+def explain(document: Document, cause: ValidationError, file: type[BaseModel] = SpecFile) -> SpecError:
     """The first finding of ``cause`` in file order as a ``SpecError``, the innermost where several are on a line; an
-    unknown key, often a typo, comes first."""
+    unknown key, often a typo, comes first. ``file`` is the model of the whole file."""
     findings = cause.errors(include_url=False)
     finding = min(
         findings, key=lambda item: (item["type"] != "extra_forbidden", *_order(document, _place(document, item["loc"])))
@@ -46,19 +53,22 @@ def explain(document: Document, cause: ValidationError) -> SpecError:
     name = str(finding["loc"][-1]) if finding["loc"] else ""
     where = ".".join(map(str, location))
     if kind == "missing":
-        expected = _expected((*location, name))
+        expected = _expected((*location, name), file)
         return document.error(location, f"key {name!r} is missing{_at(location)}", f"add it: {expected}")
     if kind == "extra_forbidden":
-        allowed = ", ".join(_model(location[:-1]).model_fields)
-        return document.error(location, f"unknown key {name!r}{_at(location[:-1])}", f"the keys here are {allowed}")
+        allowed = _model(location[:-1], file).model_fields
+        remedy = f"the keys here are {', '.join(allowed)}{did_you_mean(name, allowed)}"
+        return document.error(location, f"unknown key {name!r}{_at(location[:-1])}", remedy)
     if finding["input"] == TODO:
-        return document.error(location, f"{where} is still {TODO}", f"set it: {_expected(location)}")
+        return document.error(location, f"{where} is still {TODO}", f"set it: {_expected(location, file)}")
     given = _shown(finding["input"])
     if kind == "string_too_long":
         given = f"{given}, of {len(finding['input'])} characters"
         limit = f"at most {finding['ctx']['max_length']} characters"
         return document.error(location, f"{where} is {given}", f"expected {limit}")
-    return document.error(location, f"{where or 'the file'} is {given}", f"expected {_expected(location)}")
+    near = _nearest(finding["input"], finding["ctx"]["expected"]) if kind == "literal_error" else ""
+    problem = f"{where or 'the file'} is {given}"
+    return document.error(location, problem, f"expected {_expected(location, file)}{near}")
 
 
 def _order(document: Document, place: Location) -> tuple[int, int]:
@@ -74,22 +84,33 @@ def _place(document: Document, location: Location) -> Location:
     return place
 
 
-def _model(location: Location) -> type[BaseModel]:
+def _nearest(word: Any, expected: str) -> str:
+    """``; did you mean dtype?`` where one of the words that pydantic has ``expected`` is near."""
+    return did_you_mean(word, re.findall(r"'([^']*)'", expected)) if isinstance(word, str) else ""
+
+
+def _inside(file: type[BaseModel]) -> dict[str, type[BaseModel]]:
+    return {**_INSIDE, "families": _FAMILIES[file]} if file in _FAMILIES else {}
+
+
+def _model(location: Location, file: type[BaseModel]) -> type[BaseModel]:
     """The model of the mapping at ``location``."""
-    names = [part for part in location if isinstance(part, str) and part in _INSIDE]
-    return _INSIDE[names[-1]] if names else SpecFile
+    inside = _inside(file)
+    names = [part for part in location if isinstance(part, str) and part in inside]
+    return inside[names[-1]] if names else file
 
 
-def _expected(location: Location) -> str:
+def _expected(location: Location, file: type[BaseModel]) -> str:
     """The description of the innermost model field that ``location`` leads into."""
-    model: type[BaseModel] = SpecFile
-    expected = "a mapping with the keys module, title, source, source_lines and families"
+    model, inside = file, _inside(file)
+    *some, last = file.model_fields
+    expected = f"a mapping with the keys {', '.join(some)} and {last}"
     for part in location:
         field = model.model_fields.get(part) if isinstance(part, str) else None
         if field is None:
             continue
         expected = field.description or expected
-        model = _INSIDE.get(str(part), model)
+        model = inside.get(str(part), model)
     return expected
 
 

@@ -60,6 +60,21 @@ class Fix:
     defect: str
 
 
+@dataclass(frozen=True)
+class Own:
+    """Where a port describes a kernel of its own, by absolute paths.
+
+    ``reference`` is the module with its reference function, ``families`` the port's folder of launch families (empty:
+    it has none). ``digest`` is over all these files. ``trusted`` says that the user wants the port's Python to run:
+    without it no reference is evaluated.
+    """
+
+    reference: str
+    families: str
+    digest: str
+    trusted: bool = False
+
+
 FIXED = "fixed"
 """The key of a variant that asks the reference for the right result, by a fix's name."""
 
@@ -95,6 +110,8 @@ class Kernel:
     entry: Entry = "kernel"
     wired_at: tuple[str, ...] = field(default=())
     """Of a launcher, where Candle's Rust side calls it: ``FILE:LINE``."""
+    own: Own | None = None
+    """Of a kernel that Candle does not have, where its port describes it; ``upstream`` is then a line of its spec."""
 
     @property
     def is_launcher(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
@@ -17,7 +16,8 @@ from conformance.files import PACKAGE, cache_folder, spec_folder
 from conformance.reading import MIB, read_bytes, shortened
 from conformance.spec import SelectionError, SpecError
 from conformance.spec.entry import ENTRIES, ROWS, Entry
-from conformance.spec.kernel import Fix, Kernel, Parameter, Tolerance, Undefined
+from conformance.spec.kernel import Fix, Kernel, Own, Parameter, Tolerance, Undefined
+from conformance.text import did_you_mean
 
 
 def specs_digest(paths: Iterable[Path]) -> str:
@@ -54,7 +54,8 @@ class Specs:
     """All kernels by name and all modules by name, both in the order of the spec files.
 
     ``launchers`` and ``launcher_modules`` are the same of the linked host functions, ``libraries`` and
-    ``library_modules`` of the calls of libraries: each is counted apart.
+    ``library_modules`` of the calls of libraries: each is counted apart. So are ``own`` and ``own_modules``, the
+    kernels that a port has and Candle has not (``conformance.spec.own``).
 
     ``digest`` is over the names and bytes of the files. ``given`` is their folder where they are not the harness's own.
     """
@@ -69,10 +70,18 @@ class Specs:
     launcher_modules: dict[str, SpecModule] = field(default_factory=dict)
     libraries: dict[str, Kernel] = field(default_factory=dict)
     library_modules: dict[str, SpecModule] = field(default_factory=dict)
+    own: dict[str, Kernel] = field(default_factory=dict)
+    own_modules: dict[str, SpecModule] = field(default_factory=dict)
+    own_digest: str | None = None
 
     def entry(self, name: str) -> Kernel:
-        """The kernel, launcher or library call ``name``; raises ``KeyError``."""
-        return self.kernels.get(name) or self.launchers.get(name) or self.libraries[name]
+        """The kernel, launcher, library call or own kernel ``name``; raises ``KeyError``."""
+        return self.kernels.get(name) or self.launchers.get(name) or self.own.get(name) or self.libraries[name]
+
+    @property
+    def loaded_by_name(self) -> dict[str, Kernel]:
+        """Candle's kernels and those of the port's own."""
+        return {**self.kernels, **self.own}
 
     def of(self, entry: Entry) -> dict[str, Kernel]:
         """Those of one kind, by name."""
@@ -88,14 +97,15 @@ class Specs:
         self, patterns: Sequence[str] = (), module: str | Sequence[str] | None = None, launchers: bool = False
     ) -> list[Kernel]:
         """The kernels that match any of the glob ``patterns`` (all without one) and belong to ``module``, or to one of
-        several, when given; with ``launchers`` those and the calls of libraries too, behind the kernels.
+        several, when given, and the port's own behind them; with ``launchers`` those and the calls of libraries too.
 
         They come in spec order, each once. Raises ``SelectionError`` for a module that does not exist and for a
         pattern that matches nothing (within the modules), with the nearest names.
         """
         modules = [module] if isinstance(module, str) else list(module or ())
-        known = [*self.modules, *((*self.launcher_modules, *self.library_modules) if launchers else ())]
-        entries = {**self.kernels, **({**self.launchers, **self.libraries} if launchers else {})}
+        known = [*self.modules, *self.own_modules]
+        known += [*self.launcher_modules, *self.library_modules] if launchers else []
+        entries = {**self.loaded_by_name, **({**self.launchers, **self.libraries} if launchers else {})}
         for name in modules:
             if name not in known:
                 raise SelectionError(
@@ -120,13 +130,6 @@ def _nothing(pattern: str, modules: Sequence[str], names: Iterable[str]) -> str:
         f"pattern {shortened(pattern, _LONGEST)!r} matches no kernel{where}"
         f"{near or '; `candle-parity list` prints every name'}"
     )
-
-
-def did_you_mean(word: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
-    """``; did you mean uexp_f32?`` where ``known`` has names near ``word`` in any case; else nothing."""
-    names = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word[:_LONGEST].lower(), list(names), n=most, cutoff=cutoff)
-    return f"; did you mean {', '.join(names[name] for name in near)}?" if near else ""
 
 
 def load_specs(folder: Path | None = None) -> Specs:
@@ -173,6 +176,7 @@ def _kernel(row: tuple[Any, ...]) -> Kernel:
     values["params"] = tuple(Parameter(*each) for each in values["params"])
     values["tolerance"] = Tolerance(*values["tolerance"])
     values["fix"] = values["fix"] and Fix(*values["fix"])
+    values["own"] = values["own"] and Own(*values["own"])
     values["undefined"] = tuple(Undefined(*each) for each in values["undefined"])
     return Kernel(**values)
 

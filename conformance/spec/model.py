@@ -120,8 +120,8 @@ class UndefinedInput(Strict):
     reason: Text = Field(description="why there is no result to compare with, as text")
 
 
-class Family(Strict):
-    """A stanza: kernels of one family that share a name template and a parameter list."""
+class Stanza(Strict):
+    """Kernels of one family that share a name template and a parameter list."""
 
     family: Text = Field(description="the family's name; several stanzas may belong to one family")
     launch: Text | None = Field(default=None, description="the launch family, where it is not the family's own name")
@@ -131,18 +131,6 @@ class Family(Strict):
     )
     variant: dict[Axis, Name] = Field(
         default={}, description="a mapping from further axes to a value, or to another axis in braces"
-    )
-    entry: Literal["kernel", "launcher", "library"] = Field(
-        default="kernel",
-        description="kernel: loaded by name; launcher: a linked host function; library: one of cuBLAS or its like",
-    )
-    source: Text | None = Field(
-        default=None,
-        description="the upstream file of the stanza, where it is not the spec's: with an axis in braces if need be",
-    )
-    wired_at: list[Remark] = Field(
-        default=[],
-        description="of launchers, a list of mappings with text and when: FILE:LINE where Candle's Rust calls them",
     )
     params: dict[str, Name] = Field(
         min_length=1,
@@ -155,19 +143,46 @@ class Family(Strict):
         description="a list of parameters whose elements the kernels move and compute nothing with: a port may declare "
         "them with any type of the same width",
     )
-    row: KernelRow | None = Field(default=None, description="a mapping with the keys axis and lines")
-    table: KernelTable | None = Field(default=None, description="a mapping with the keys rows, columns and lines")
     tolerance: list[ToleranceRule] = Field(
         min_length=1, description="a list of rules with the keys when, ulp, library_ulp and source"
     )
     bench: list[Workload] = Field(default=[], description="a list of mappings with large, small and when")
     notes: list[Remark] = Field(default=[], description="a list of mappings with text and when")
-    upstream_defects: list[UpstreamDefect] = Field(
-        default=[], description="a list of mappings with text, when and cases: what upstream gets wrong"
-    )
     undefined: list[UndefinedInput] = Field(default=[], description="a list of mappings with input, reason and when")
     known_failures: list[Remark] = Field(
         default=[], description="a list of mappings with text and when: kernels known to fail, and why"
+    )
+
+
+class Family(Stanza):
+    """A stanza: kernels of one family that share a name template and a parameter list."""
+
+    entry: Literal["kernel", "launcher", "library"] = Field(
+        default="kernel",
+        description="kernel: loaded by name; launcher: a linked host function; library: one of cuBLAS or its like",
+    )
+    source: Text | None = Field(
+        default=None,
+        description="the upstream file of the stanza, where it is not the spec's: with an axis in braces if need be",
+    )
+    wired_at: list[Remark] = Field(
+        default=[],
+        description="of launchers, a list of mappings with text and when: FILE:LINE where Candle's Rust calls them",
+    )
+    row: KernelRow | None = Field(default=None, description="a mapping with the keys axis and lines")
+    table: KernelTable | None = Field(default=None, description="a mapping with the keys rows, columns and lines")
+    upstream_defects: list[UpstreamDefect] = Field(
+        default=[], description="a list of mappings with text, when and cases: what upstream gets wrong"
+    )
+
+
+class OwnFamily(Stanza):
+    """A stanza of kernels that a port has and Candle has not: one for each combination of the values of its axes."""
+
+    axes: dict[Axis, Annotated[list[Name], Field(min_length=1)]] = Field(
+        default={},
+        description="a mapping from an axis to the list of its values, such as {dtype: [f32, f16]}: a kernel for each "
+        "combination; without axes, one kernel",
     )
 
 
@@ -179,3 +194,11 @@ class SpecFile(Strict):
     source: Text = Field(description="the file in candle-kernels/src that defines them, such as unary.cu")
     source_lines: Line = Field(description="the number of lines of that file")
     families: list[Family] = Field(min_length=1, description="a list of family stanzas")
+
+
+class OwnSpecFile(Strict):
+    """One file of a port's own specs: kernels with a reference module of the same name."""
+
+    module: Text = Field(description="the module's name, that of the file and of the reference module")
+    title: Text = Field(description="what the module's kernels do, in a few words")
+    families: list[OwnFamily] = Field(min_length=1, description="a list of family stanzas")

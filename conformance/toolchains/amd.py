@@ -91,20 +91,20 @@ class AmdToolchain:
         """
         with tempfile.TemporaryDirectory(prefix="candle-parity-") as temporary:
             scratch = Path(temporary)
-            words = [
+            command = [
                 *(*self.command, "-x", "hip", "--offload-device-only", f"--offload-arch={target.name}"),
                 *(*self.options, "-O3", "-std=c++17", *options),
             ]
             # Spelled for the compiler proper: zig keeps -MD to itself.
             for word in ("-dependency-file", str(scratch / "k.d"), "-sys-header-deps", "-MT", "k"):
-                words += ["-Xclang", word]
+                command += ["-Xclang", word]
             try:
                 if self.kind != "zig":
-                    self._run([*words, "--no-gpu-bundle-output", "-o", str(output), str(source)], source, folder)
+                    self._run([*command, "--no-gpu-bundle-output", "-o", str(output), str(source)], source, folder)
                 else:
                     # Its driver looks for a linker under another name: compile, assemble and link step by step.
                     assembly, object_file = str(scratch / "k.s"), str(scratch / "k.o")
-                    self._run([*words, "-S", "-o", assembly, str(source)], source, folder)
+                    self._run([*command, "-S", "-o", assembly, str(source)], source, folder)
                     self._run(
                         [
                             *(*self.command, "--target=amdgcn-amd-amdhsa", f"-mcpu={target.name}"),

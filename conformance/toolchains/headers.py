@@ -53,10 +53,10 @@ def hip_in(folder: Path) -> str:
     return " ".join(filter(None, ("HIP", hip_version(folder), "in", str(folder))))
 
 
-def headers_of(words: Sequence[str]) -> Path | None:
+def headers_of(flags: Sequence[str]) -> Path | None:
     """The folder with HIP's headers that a compiler with these options reads; ``None`` where it finds its own."""
-    named = [Path(word) for before, word in pairwise(words) if before == _FOLDER]
-    named += [Path(word[len(_ROOT) :]) / "include" for word in words if word.startswith(_ROOT)]
+    named = [Path(flag) for before, flag in pairwise(flags) if before == _FOLDER]
+    named += [Path(flag[len(_ROOT) :]) / "include" for flag in flags if flag.startswith(_ROOT)]
     return next((folder.resolve() for folder in named if (folder / "hip/hip_version.h").is_file()), None)
 
 

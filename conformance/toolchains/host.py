@@ -65,15 +65,15 @@ def wants_zig() -> bool:
     return next(_clangs(), None) is None or not (shutil.which("ld.lld") or shutil.which("ld"))
 
 
-def _named(words: tuple[str, ...]) -> HostToolchain:
-    identity = _version(words)
+def _named(command: tuple[str, ...]) -> HostToolchain:
+    identity = _version(command)
     if identity is None:
         raise NoCompiler(
-            f"{ENVIRONMENT}={shlex.join(words)}: this compiler cannot be run; give a C++ compiler's command"
+            f"{ENVIRONMENT}={shlex.join(command)}: this compiler cannot be run; give a C++ compiler's command"
         )
-    kind = "zig" if "zig" in shlex.join(words) else "clang" if "clang" in identity else "gcc"
+    kind = "zig" if "zig" in shlex.join(command) else "clang" if "clang" in identity else "gcc"
     linker = zig("ld.lld") if kind == "zig" else ()
-    return HostToolchain(kind, words, linker, " ".join((identity, *words[1:])))
+    return HostToolchain(kind, command, linker, " ".join((identity, *command[1:])))
 
 
 def _installed(name: str, kind: str, oldest: int) -> Iterator[HostToolchain]:
@@ -89,10 +89,10 @@ _gccs = partial(_installed, "g++", "gcc", OLDEST_GCC)
 
 
 def _zig() -> Iterator[HostToolchain]:
-    words = zig("c++")
-    identity = _version(words) if words else None
+    command = zig("c++")
+    identity = _version(command) if command else None
     if identity:
-        yield HostToolchain("zig", words, zig("ld.lld"), f"zig {identity}")
+        yield HostToolchain("zig", command, zig("ld.lld"), f"zig {identity}")
 
 
 def _major(identity: str) -> int:
@@ -101,6 +101,6 @@ def _major(identity: str) -> int:
 
 
 @lru_cache
-def _version(words: tuple[str, ...]) -> str | None:
+def _version(command: tuple[str, ...]) -> str | None:
     """The first line of ``WORDS --version``, or ``None`` when the command cannot be run."""
-    return first_line(output_of((*words, "--version"))) or None
+    return first_line(output_of((*command, "--version"))) or None

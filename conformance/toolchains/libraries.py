@@ -67,8 +67,8 @@ def amd_library_compiler(arch: str) -> LibraryCompiler | str:
             f"linked launchers need HIP's own headers, which {found.name} lacks; install ROCm, or on Debian and Ubuntu "
             "the package libamdhip64-dev"
         )
-    words = ("-x", "hip", f"--offload-arch={wanted.name}", *found.options, "-O3", "-std=c++17", *_AS_LIBRARY)
-    return LibraryCompiler((*found.command, *words), found.name, found.identity)
+    flags = ("-x", "hip", f"--offload-arch={wanted.name}", *found.options, "-O3", "-std=c++17", *_AS_LIBRARY)
+    return LibraryCompiler((*found.command, *flags), found.name, found.identity)
 
 
 _AS_LIBRARY = ("-shared", "-fPIC", "-fuse-ld=lld", "-Wl,-Bsymbolic", "-no-hip-rt")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import reference
 from conformance.cases.launch import Buffer, Scalar
 from conformance.dtypes import dtype
 from conformance.outcome import Evidence
 from conformance.spec.kernel import Kernel
 from conformance.status import Status
+from conformance.verdict import references
 from conformance.verdict.compare import Margins, Mismatch, judge_argument
 from conformance.verdict.evidence import evidence_of
 from conformance.verdict.loop import Buffers, Counts
@@ -133,7 +133,7 @@ def _compare(
     if case.must_fault:
         why = f"ended without a fault, but upstream stops this launch: {case.must_fault}"
         return Mismatch(why, 0, "no fault", "a fault", None, Evidence(fault="no fault")), False
-    flaw = reference.flaw(kernel.module, kernel.variant, case.launch.reference_arguments, buffers)
+    flaw = references.flaw(kernel, case.launch.reference_arguments, buffers)
     if flaw is not None:
         why = f"{flaw.what}: {flaw.got}; expected: {flaw.expected}"
         return Mismatch(why, 0, flaw.got, flaw.expected, None, Evidence(answers=(flaw.what,))), False

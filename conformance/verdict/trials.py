@@ -22,6 +22,7 @@ from conformance.dtypes import dtype
 from conformance.outcome import NO_EVIDENCE, Evidence
 from conformance.processes import InfrastructureError
 from conformance.spec.kernel import Kernel
+from conformance.verdict import references
 from conformance.verdict.compare import is_poison
 from conformance.verdict.kept_answers import KeptAnswers
 from reference.expected import Expected
@@ -118,7 +119,7 @@ def with_equivalents(
     """
     starts = {arg.name: arg.start for arg in launch.args if isinstance(arg, Buffer)}
     got = {other: content[starts[other] :] for other, content in buffers.items()}
-    masks = reference.equivalent(kernel.module, kernel.variant, launch.reference_arguments(), got)
+    masks = references.equivalent(kernel, launch.reference_arguments(), got)
     mask = masks.get(name)
     return expected if mask is None else Expected(np.where(mask, got[name], expected.value))
 
@@ -147,12 +148,11 @@ def otherwise_fixed(kernel: Kernel, case: TrialCase) -> tuple[Kernel, TrialCase]
 def expected_of(kernel: Kernel, launch: Launch) -> dict[str, Expected]:
     """What the reference expects of ``launch``.
 
-    Raises ``NoReference``, ``Faults``, and ``InfrastructureError`` for a reference that fails: no doing of the kernel.
+    Raises ``NoReference``, which a port's own reference that fails is too, ``Faults``, and ``InfrastructureError`` for
+    one of ours that fails: no doing of the kernel.
     """
     try:
-        return reference.evaluate(
-            kernel.module, kernel.family, kernel.variant, kernel.tolerance.library_ulp, launch.reference_arguments()
-        )
+        return references.evaluate(kernel, launch.reference_arguments())
     except (reference.NoReference, reference.Faults):
         raise
     except Exception as error:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import reference
 from conformance.cases.launch import Buffer, Launch
 from conformance.dtypes import dtype
 from conformance.verdict.compare import is_nan, judge
@@ -19,6 +18,7 @@ from conformance.verdict.conversions import CONVERSIONS, equal
 from conformance.verdict.cpu_backend import CPU_BACKEND
 from conformance.verdict.mistakes import INFO, mistakes
 from conformance.verdict.operands import Operand
+from conformance.verdict.references import evaluate
 from conformance.verdict.wrong_elements import WrongBuffer
 from reference.expected import Expected
 
@@ -88,8 +88,7 @@ def _explains(buffer: WrongBuffer, arguments: Callable[[], dict[str, Any]]) -> b
     kernel = buffer.kernel
 
     def answer(given: dict[str, Any]) -> Expected:
-        library_ulp = kernel.tolerance.library_ulp
-        return reference.evaluate(kernel.module, kernel.family, kernel.variant, library_ulp, given)[buffer.name]
+        return evaluate(kernel, given)[buffer.name]
 
     try:
         given = arguments()
@@ -257,9 +256,8 @@ def _otherwise(buffer: WrongBuffer, **other: str) -> NDArray[Any] | None:
         name: value.astype(kind) if value is not None and value.dtype == e.dtype.numpy else value
         for name, value in buffer.launch.reference_arguments().items()
     }
-    variant, library_ulp = {**kernel.variant, **other}, kernel.tolerance.library_ulp
     try:
-        found = reference.evaluate(kernel.module, kernel.family, variant, library_ulp, given)[buffer.name]
+        found = evaluate(kernel, given, {**kernel.variant, **other})[buffer.name]
     except Exception:
         return None  # the family has no such formula
     return np.asarray(found.value[e.wrong.at])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from conformance.cases.launch import Buffer, Launch, Scalar
-from conformance.runtimes.hip.device import Function, Resources
+from conformance.runtimes.hip.device import Function, FunctionResources
 from conformance.runtimes.hip.errors import HipError
 
 Call = tuple[Any, ...]
@@ -85,8 +85,8 @@ class FakeDevice:
         self.shapes.append((function.name, launch.grid, launch.block))
         return FakePrepared(self, function.name, tuple(addresses.values()))
 
-    def resources(self, function: Function, launch: Launch) -> Resources:
-        return Resources(registers=32, local=0, shared=128, blocks=1)
+    def resources(self, function: Function, launch: Launch) -> FunctionResources:
+        return FunctionResources(registers=32, local=0, shared=128, blocks=1)
 
     def launched(self, name: str, addresses: tuple[int, ...]) -> None:
         self.calls.append(("launch", name, addresses))

@@ -15,7 +15,7 @@ from conformance.runtimes import choose
 from conformance.runtimes.cuda import nvcc
 from conformance.runtimes.kind import Choice
 from conformance.runtimes.rocm import kind
-from conformance.runtimes.rocm.devices import Device, Probe
+from conformance.runtimes.rocm.devices import AmdDevice, Probe
 from conformance.toolchains import libraries
 from conformance.toolchains.host import NoCompiler
 from conformance.toolchains.libraries import LibraryCompiler
@@ -75,8 +75,8 @@ def test_a_kernel_that_is_not_right_is_what_keeps_a_run_from_working(
 
 
 def test_a_device_of_another_architecture_is_named_as_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    card = Device(0, "Radeon RX 7900 XTX", "gfx1100", 32, 48, integrated=False)
-    apu = Device(1, "Radeon Graphics", "gfx1036", 32, 1, integrated=True)
+    card = AmdDevice(0, "Radeon RX 7900 XTX", "gfx1100", 32, 48, integrated=False)
+    apu = AmdDevice(1, "Radeon Graphics", "gfx1036", 32, 1, integrated=True)
     probed = Probe((card, apu), hip="7.2.53211", driver="amdgpu 6.16.6")
     monkeypatch.setattr(kind, "probed", lambda: probed)
     monkeypatch.setattr(machine, "probed", lambda: probed)

@@ -148,7 +148,7 @@ def test_options_are_those_of_nvcc_and_hip_sources_find_hip() -> None:
         "-o",
         "x",
     ]
-    words = nvcc.nvcc_words([*given, "k.hip"])
+    words = nvcc.nvcc_flags([*given, "k.hip"])
     assert words[-7:-4] == ["-isystem", str(nvcc.HIP_HEADERS), "-isystem"]
     assert (Path(words[-4]) / "hip/hip_fp16.h").read_text().endswith("#include <cuda_fp16.h>\n")
     assert words[-3:] == ["-x", "cu", "k.hip"]
@@ -158,8 +158,8 @@ def test_options_are_those_of_nvcc_and_hip_sources_find_hip() -> None:
     assert forced == [str(nvcc.LAST_ERROR), "hip/hip_runtime.h", "own.h"]
     assert not {"-Wall", "-std=gnu++20", "-ffp-contract=off"} & set(words)
     for cuda in (["k.cu"], ["-x", "cuda", "k.hip"]):
-        assert "hip/hip_runtime.h" not in nvcc.nvcc_words(cuda)
-    assert "hip/hip_runtime.h" in nvcc.nvcc_words(["-x", "hip", "k.cu"])
+        assert "hip/hip_runtime.h" not in nvcc.nvcc_flags(cuda)
+    assert "hip/hip_runtime.h" in nvcc.nvcc_flags(["-x", "hip", "k.cu"])
 
 
 @pytest.fixture

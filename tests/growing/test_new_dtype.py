@@ -9,7 +9,7 @@ import pytest
 from tests.growing.tree import Tree
 
 ROWS = """\
-    _row("f8e5m2", ml_dtypes.float8_e5m2, "float", ("__hip_fp8_e5m2",), Format(5, 2, 0x7B, "f32"), own="e5m2"),
+    _row("f8e5m2", ml_dtypes.float8_e5m2, "float", ("__hip_fp8_e5m2",), FloatFormat(5, 2, 0x7B, "f32"), own="e5m2"),
     _row("i8", np.int8, "int", ("int8_t", "signed char")),
 """
 STANZAS = {

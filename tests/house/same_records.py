@@ -23,7 +23,7 @@ OF_A_RUN = {
 """Fields of ``run`` that differ between two runs of one port by the same rules."""
 
 OF_A_KERNEL = {"seconds", "compiler_name"}
-PARTS = ("kernels", "launchers", "libraries")
+PARTS = ("kernels", "launchers", "libraries", "own")
 
 
 def differences(old: Record, new: Record) -> Iterator[str]:

@@ -28,6 +28,7 @@ FILES = {
         "notices",
         "option",
         "outcome",
+        "own",
         "reading",
         "repository",
     ),

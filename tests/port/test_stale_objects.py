@@ -19,7 +19,7 @@ import pytest
 from conformance.port.amd_cache import compile_for
 from conformance.port.compiling import cache
 from conformance.port.compiling.cache import made
-from conformance.port.compiling.keys import SourceTree, settle
+from conformance.port.compiling.keys import TreeFolders, settle
 from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import CompileTarget
 from conformance.port.definitions.mentioned import mentioned
@@ -400,7 +400,7 @@ def test_two_trees_that_differ_never_look_the_same(laid_out: Row, home: Path) ->
 def test_an_edit_is_noticed_where_no_compiler_lists_what_it_reads(laid_out: Row, home: Path) -> None:
     """As AMD's and NVIDIA's hiprtc: then all that is mentioned counts, or nothing is kept."""
     source, options = laid_out.of(home), laid_out.options(home)
-    place = SourceTree.of(source, options)
+    place = TreeFolders.of(source, options)
 
     def compilation(reads: Reads) -> None:
         reads.listed = False

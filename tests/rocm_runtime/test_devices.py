@@ -12,14 +12,14 @@ import pytest
 from conformance.processes.supervisor import Finished
 from conformance.runtimes.rocm import devices
 from conformance.runtimes.rocm.control import shown_version
-from conformance.runtimes.rocm.devices import Device, of_one_architecture, probe
+from conformance.runtimes.rocm.devices import AmdDevice, of_one_architecture, probe
 from conformance.runtimes.rocm.search import Installation
 
 LIBRARY = Installation("ROCM_PATH", Path("/some/rocm/lib/libamdhip64.so"), Path("/some/rocm/lib/libhiprtc.so"), None)
 
 
-def device(ordinal: int, arch: str, units: int, integrated: bool = False) -> Device:
-    return Device(ordinal, f"GPU {ordinal}", arch, 32, units, integrated)
+def device(ordinal: int, arch: str, units: int, integrated: bool = False) -> AmdDevice:
+    return AmdDevice(ordinal, f"GPU {ordinal}", arch, 32, units, integrated)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def device(ordinal: int, arch: str, units: int, integrated: bool = False) -> Dev
     ],
     ids=["none", "one", "a card and an APU", "only an APU", "two of one kind", "all alike", "other features"],
 )
-def test_the_devices_of_one_architecture(found: list[Device], used: list[int]) -> None:
+def test_the_devices_of_one_architecture(found: list[AmdDevice], used: list[int]) -> None:
     taken, left_out = of_one_architecture(found)
     assert [one.ordinal for one in taken] == used
     assert sorted(one.ordinal for one in (*taken, *left_out)) == [one.ordinal for one in found]
@@ -115,7 +115,7 @@ def test_a_process_that_does_not_answer_is_no_device_and_a_reason(
 
 
 def test_devices_are_read_from_among_what_a_library_prints(dev: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    row = Device(0, "MI300X", "gfx942:sramecc+:xnack-", 64, 304, integrated=False)
+    row = AmdDevice(0, "MI300X", "gfx942:sramecc+:xnack-", 64, 304, integrated=False)
     told = json.dumps({"why": "", "hip": "7.2.53211", "emulator": "", "devices": [asdict(row)]})
     printed = f"a warning\ncandle-parity devices: {told}\nbye\n"
     monkeypatch.setattr(devices, "chosen", lambda: LIBRARY)

@@ -20,15 +20,15 @@ from conformance.runtimes.hip import binding
 from conformance.runtimes.hip.binding import WrongLibrary, check_bound
 from conformance.runtimes.kind import Choice
 from conformance.runtimes.rocm import kind
-from conformance.runtimes.rocm.devices import Device, Probe
+from conformance.runtimes.rocm.devices import AmdDevice, Probe
 from conformance.runtimes.rocm.search import Installation
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 LIBRARY = Installation("ROCM_PATH", Path("/some/rocm/lib/libamdhip64.so"), Path("/some/rocm/lib/libhiprtc.so"), None)
-CARD = Device(0, "Radeon RX 7900 XTX", "gfx1100", 32, 48, integrated=False)
-APU = Device(1, "Radeon Graphics", "gfx1036", 32, 1, integrated=True)
+CARD = AmdDevice(0, "Radeon RX 7900 XTX", "gfx1100", 32, 48, integrated=False)
+APU = AmdDevice(1, "Radeon Graphics", "gfx1036", 32, 1, integrated=True)
 
 
 @pytest.fixture

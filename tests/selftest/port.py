@@ -80,10 +80,10 @@ class Port(Held):
         assert state.ready is not None
         target = CompileTarget(runtime_kind("cpu"), self.wave, state.ready.arch, state.ready.identity)
         build = runtime_kind("cpu").launchers if launchers else None
-        words = () if build is None else build.words
+        flags = () if build is None else build.flags
         source = KernelSource(path, root)
         options = replace(self._options, defines=(*wave_macros(self.wave), *self._options.defines))
-        flags = [*options.compiler_flags((path.parent,), (root,)), *words, *target.flags()]
+        flags = [*options.compiler_flags((path.parent,), (root,)), *flags, *target.flags()]
         try:  # not through the cache, whose keys have the paths, and never a part of the source
             code = compile_in_child(source.text(), source.label, flags, target, self._supervisor, CompileLimits(1500.0))
         except CompileError as error:

@@ -26,10 +26,10 @@ from conformance.record.commits import commit_of, harness_commit
 from conformance.report.bench import bench_markdown, how_far, render_bench
 from conformance.runtimes import RuntimeKind, runtime_kind
 from conformance.session.selection import check_cases, select
-from conformance.session.setup import config_from, print_notes, print_tree, setup_from, tree_at, tree_from
+from conformance.session.setup import config_from, print_notes, print_tree, setup_from, specs_from, tree_at, tree_from
 from conformance.settings import OPTIONS, Settings
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import Specs, load_specs
+from conformance.spec.load import Specs
 from conformance.writing import write_text
 
 _MEASURING = {"patterns": "PATTERN", "against": "--against", "size": "--size", "json": "--json"}
@@ -77,14 +77,14 @@ def _read(arguments: argparse.Namespace) -> BenchRecord:
 
 def _measured(arguments: argparse.Namespace) -> tuple[BenchRecord, BaseException | None]:
     """The record, and the signal that stopped the run."""
-    specs = load_specs(arguments.specs)
+    settings = Settings.of(vars(arguments))
+    config = config_from(settings)
+    specs = specs_from(settings, config)
     named = bool(arguments.patterns or arguments.module)
     kernels, cases = select(specs, arguments.patterns, arguments.module, launchers=named)
     check_cases(specs, cases)
     if arguments.size is not None and all(kernel.name in cases for kernel in kernels):
         raise UsageError("--size chooses among the cases of the specs; a full case id has its own")
-    settings = Settings.of(vars(arguments))
-    config = config_from(settings)
     trees = [tree_from(settings, specs, config)]
     setup = setup_from(settings, ["candle-parity", "bench"], trees[0], config)
     kind = runtime_kind(setup.runtime)

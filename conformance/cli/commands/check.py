@@ -23,9 +23,8 @@ from conformance.port.declared.names import Names
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
-from conformance.session.setup import config_from, tree_from
+from conformance.session.setup import config_from, specs_from, tree_from
 from conformance.settings import Settings
-from conformance.spec.load import load_specs
 from conformance.text import one_line, visible
 from conformance.toolchains.amd import CompileFailure, find_toolchain
 from conformance.toolchains.targets import AmdError, AmdTarget, targets_of
@@ -55,10 +54,11 @@ def options(parser: CommandParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """0 clean (warnings allowed), 1 findings, 2 when a source cannot be read or nothing is there to check."""
-    specs = load_specs(arguments.specs)
-    wanted = specs.select(arguments.patterns, arguments.module)
     settings = Settings.of(vars(arguments))
-    port = tree_from(settings, specs, config_from(settings), listed=False)
+    config = config_from(settings)
+    specs = specs_from(settings, config)
+    wanted = specs.select(arguments.patterns, arguments.module)
+    port = tree_from(settings, specs, config, listed=False)
     path, options = port.path, port.options
     targets = [] if arguments.arch is None else targets_of(arguments.arch)
     texts, objects, unread = _read(path)
@@ -72,18 +72,18 @@ def command(arguments: argparse.Namespace) -> int:
     findings = [CheckFinding("unreadable", "", str(error), label) for label, error in unread]
     findings += _unmatched(port, tree, objects, defined)
     if texts:
-        findings += check_sources(tree, specs.kernels, wanted)
+        findings += check_sources(tree, specs.loaded_by_name, wanted)
     findings += [] if arguments.patterns else about
-    findings += check_objects(objects, specs.kernels, wanted, geometry=port.declared.launch)
+    findings += check_objects(objects, specs.loaded_by_name, wanted, geometry=port.declared.launch)
     if targets:
         made, failed = _compile(list(tree.definitions), targets, options, arguments.jobs or 2, names)
         compiled = [object_under_candles_names(file, names) for file in made]
         # Their names were checked in the sources.
-        findings += [*failed, *check_objects(compiled, specs.kernels, wanted, False, port.declared.launch)]
+        findings += [*failed, *check_objects(compiled, specs.loaded_by_name, wanted, False, port.declared.launch)]
         objects = [*objects, *compiled]
     if arguments.partial:
         findings = [finding for finding in findings if finding.kind not in OF_THE_WHOLE]
-    report = CheckReport(shipped_name(path) or str(path), tree, objects, findings, specs.kernels, names)
+    report = CheckReport(shipped_name(path) or str(path), tree, objects, findings, specs.kernels, names, specs.own)
     if arguments.json:
         write_text(arguments.json, json.dumps(report_json(report), indent=1) + "\n")
     print(visible(report_text(report)))

@@ -17,10 +17,10 @@ from conformance.cli.progress import progress
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.dtypes import dtype
 from conformance.errors import UsageError
-from conformance.session.selection import check_cases, select
+from conformance.session.selection import check_cases, judgeable, select
+from conformance.session.setup import specs_without_port
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import load_specs
 from conformance.verdict.compare import is_poison
 from conformance.verdict.trials import TrialCase, generated, generated_parts
 from conformance.writing import write_inside
@@ -46,10 +46,11 @@ def command(arguments: argparse.Namespace) -> int:
 
     Raises ``UsageError`` where nothing is left to write.
     """
-    salt = Settings.of(vars(arguments)).salt
-    specs = load_specs(arguments.specs)
+    settings = Settings.of(vars(arguments))
+    salt, specs = settings.salt, specs_without_port(settings)
     kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=True)
     check_cases(specs, chosen)
+    kernels = judgeable(kernels)
     files = cases = size = faults = spread = 0
     with progress() as on_progress, np.errstate(all="ignore"):
         for done, kernel in enumerate(kernels):

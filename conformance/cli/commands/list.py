@@ -16,8 +16,9 @@ from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.errors import UsageError
 from conformance.option import STDOUT, json_file
 from conformance.session.selection import check_cases, counts_by_entry, select
+from conformance.session.setup import specs_without_port
+from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import load_specs
 from conformance.text import shortened
 from conformance.writing import write_text
 
@@ -41,8 +42,8 @@ def options(parser: CommandParser) -> None:
 
 
 def command(arguments: argparse.Namespace) -> int:
-    specs = load_specs(arguments.specs)
-    _check_file(arguments.json, [*specs.kernels, *specs.launchers, *specs.libraries])
+    specs = specs_without_port(Settings.of(vars(arguments)))
+    _check_file(arguments.json, [*specs.loaded_by_name, *specs.launchers, *specs.libraries])
     named = bool(arguments.patterns or arguments.module)
     kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=named)
     check_cases(specs, chosen)
@@ -81,6 +82,7 @@ def _check_file(path: Path | None, names: Sequence[str]) -> None:
 def _row(kernel: Kernel, count: int, ids: Mapping[str, Sequence[str]]) -> dict[str, object]:
     params = [{"name": p.name, "dtype": p.dtype, "pointer": p.pointer} for p in kernel.params]
     row = {"name": kernel.name, "module": kernel.module, "family": kernel.family, "cases": count, "params": params}
+    row |= {"own": True} if kernel.own is not None else {}
     return {**row, "case_ids": list(ids[kernel.name])} if kernel.name in ids else row
 
 

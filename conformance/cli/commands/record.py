@@ -26,10 +26,9 @@ from conformance.replay.recorder import PART_SUFFIX, pack_parts
 from conformance.report.kernels import explain
 from conformance.runtimes import runtime_kind
 from conformance.session.selection import check_cases, counts_by_entry, select, without_undefined
-from conformance.session.setup import config_from, jobs_for, print_notes, print_tree, setup_from, tree_from
+from conformance.session.setup import config_from, jobs_for, print_notes, print_tree, setup_from, specs_from, tree_from
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import load_specs
 from conformance.text import one_line
 from conformance.toolchains.compile_error import first_error
 
@@ -53,13 +52,13 @@ def options(parser: CommandParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """0 when every launched case was recorded, 1 when a kernel has no answer to one, or nothing was recorded."""
-    specs = load_specs(arguments.specs)
+    settings = Settings.of(vars(arguments))
+    config = config_from(settings)
+    specs = specs_from(settings, config)
     kernels, cases = select(specs, arguments.patterns, arguments.module, launchers=True)
     check_cases(specs, cases)
     # A case named twice is one case: an id must be met once in a recording.
     cases = {kernel: tuple(dict.fromkeys(ids)) for kernel, ids in cases.items()}
-    settings = Settings.of(vars(arguments))
-    config = config_from(settings)
     tree = tree_from(settings, specs, config)
     if not arguments.patterns and not arguments.module:
         kernels = without_undefined(kernels, tree)

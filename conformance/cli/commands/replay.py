@@ -14,11 +14,12 @@ from conformance.errors import UsageError
 from conformance.files import SHIPPED_TRACES, traces_folder
 from conformance.replay import Traces
 from conformance.session.gate import gating_from
-from conformance.session.selection import without_undefined
-from conformance.session.setup import config_from, print_notes, setup_from, setup_of_reference, tree_from
+from conformance.session.selection import judgeable, judges_own, without_undefined
+from conformance.session.setup import config_from, print_notes, setup_from, setup_of_reference, specs_from, tree_from
 from conformance.settings import Gate, Settings
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import Specs, did_you_mean, load_specs
+from conformance.spec.load import Specs
+from conformance.text import did_you_mean
 
 EXAMPLES = (
     ("candle-parity replay reference/traces --kernels path/to/port", "a port by what Candle's kernels answered"),
@@ -38,7 +39,9 @@ def options(parser: CommandParser) -> None:
 
 
 def command(arguments: argparse.Namespace) -> int:
-    specs = load_specs(arguments.specs)
+    settings = Settings.of(vars(arguments))
+    config = config_from(settings) if arguments.subject == "kernels" else None
+    specs = specs_from(settings, config)
     folder = _take_folder(arguments)
     if folder is None and not traces_folder().is_dir():
         raise UsageError(
@@ -49,12 +52,11 @@ def command(arguments: argparse.Namespace) -> int:
     kernels, cases = _select(specs, traces, arguments, str(folder or SHIPPED_TRACES))
     given = [] if folder is None else [shlex.quote(str(folder))]
     words = ["candle-parity", "replay", *given, "--subject", arguments.subject]
-    settings, recorded = Settings.of(vars(arguments)), traces.folder.resolve()
-    of_port = arguments.subject == "kernels"
-    config = config_from(settings) if of_port else None
-    count = sum(not kernel.is_launcher for kernel in kernels)
+    recorded, of_port = traces.folder.resolve(), arguments.subject == "kernels"
+    kernels = judgeable(kernels)
+    count = sum(kernel.name in specs.kernels for kernel in kernels)
     whole = count == len(specs.kernels) and not cases
-    gating = gating_from(Gate.of(vars(arguments)), config, whole, recorded=True, shard=arguments.shard)
+    gating = gating_from(Gate.of(vars(arguments)), config, whole, True, arguments.shard, judges_own(kernels))
     mode: JudgeRecorded | JudgeReference
     if not of_port:
         given = [row.long for row in Settings.rows() if row.compiles and getattr(arguments, row.name)]
@@ -91,7 +93,7 @@ def _select(
     known = {**specs.launchers, **specs.libraries}
     called = set(traces.launchers) if known else set()
     traced = {*traces.kernels, *called}
-    unknown = sorted({*(set(traces.kernels) - specs.kernels.keys()), *(called - known.keys())})
+    unknown = sorted({*(set(traces.kernels) - specs.loaded_by_name.keys()), *(called - known.keys())})
     if unknown:
         raise UsageError(f"{where}: traces of kernels that no spec has: {', '.join(unknown[:5])}")
     names: set[str] = set()

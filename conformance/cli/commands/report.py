@@ -117,7 +117,7 @@ def command(arguments: argparse.Namespace) -> int:
 def _of_one_run(arguments: argparse.Namespace, gating: Gating, records: list[Record]) -> Record:
     """The run that the records come to; raises ``UsageError`` where an option asks for one and there are several."""
     runs = [record for record in records if record.run.runtime != BUILD]
-    names = ("json", "fail_under", "fail_under_launchers", "baseline", "strict")
+    names = ("json", "fail_under", "fail_under_launchers", "fail_under_own", "baseline", "strict")
     asked = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) is not None]
     asked += ["[gate] of --config"] if gating.anything and not asked else []
     if asked and len(runs) != 1:
@@ -135,7 +135,7 @@ def _gated(gating: Gating, record: Record, specs: Specs, missing: list[str]) -> 
 
 
 def _selected(record: Record) -> list[KernelResult]:
-    rows = (*record.kernels, *record.launchers)
+    rows = (*record.kernels, *record.launchers, *record.own)
     return [row for row in rows if row.status != "not_run" or row.message is not None]
 
 
@@ -180,7 +180,7 @@ def _with_wiring(record: Record, places: _Places, called: _Places) -> Record:
     """``record`` with these places; of a launcher that the wiring does not have, those that it has stay."""
     rows = [row.model_copy(update={"wired_at": places.get(row.name)}) for row in record.kernels]
     launchers = [row.model_copy(update={"wired_at": called.get(row.name, row.wired_at)}) for row in record.launchers]
-    return Record.of(record.run, rows, launchers, record.libraries)
+    return Record.of(record.run, rows, launchers, record.libraries, record.own)
 
 
 def _address(text: str) -> str:

@@ -8,10 +8,9 @@ from conformance.cli.judge import judged
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.engine.modes import JudgeGenerated
 from conformance.session.gate import gating_from
-from conformance.session.selection import check_cases, select, without_undefined
-from conformance.session.setup import config_from, print_notes, setup_from, tree_from
+from conformance.session.selection import check_cases, judgeable, judges_own, select, without_undefined
+from conformance.session.setup import config_from, print_notes, setup_from, specs_from, tree_from
 from conformance.settings import Gate, Settings
-from conformance.spec.load import load_specs
 
 EXAMPLES = (
     ("candle-parity run --kernels path/to/port", "every kernel of a port"),
@@ -36,17 +35,18 @@ def command(arguments: argparse.Namespace) -> int:
         from conformance.cli.watch import watch
 
         return watch(arguments)
-    specs = load_specs(arguments.specs)
-    kernels, cases = select(specs, arguments.patterns, arguments.module, launchers=True)
-    check_cases(specs, cases)
     settings = Settings.of(vars(arguments))
     config = config_from(settings)
+    specs = specs_from(settings, config)
+    kernels, cases = select(specs, arguments.patterns, arguments.module, launchers=True)
+    check_cases(specs, cases)
+    kernels = judgeable(kernels)
     mode = JudgeGenerated(tree_from(settings, specs, config))
     if not arguments.patterns and not arguments.module:
         kernels = without_undefined(kernels, mode.tree)
-    count = sum(not kernel.is_launcher for kernel in kernels)
+    count = sum(kernel.name in specs.kernels for kernel in kernels)
     whole = count == len(specs.kernels) and not cases
-    gating = gating_from(Gate.of(vars(arguments)), config, whole, shard=arguments.shard)
+    gating = gating_from(Gate.of(vars(arguments)), config, whole, shard=arguments.shard, own=judges_own(kernels))
     setup = setup_from(settings, ["candle-parity", "run"], mode.tree, config)
     if not arguments.quiet:
         print_notes(settings, setup)

@@ -21,7 +21,7 @@ from conformance.cases.launch import POISON_BYTE, Buffer, Launch, Stream
 from conformance.engine.timing.workload import bytes_moved, operations
 from conformance.outcome import Row
 from conformance.runtimes.hip.calling import PreparedCall
-from conformance.runtimes.hip.device import Device, Function, Resources, argument_bytes, describe
+from conformance.runtimes.hip.device import Device, Function, FunctionResources, argument_bytes, describe
 from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.kind import LaunchCounts, RuntimeKind
 
@@ -162,7 +162,7 @@ class Bench:
 
     def _timing(self, times: Sequence[float], function: Function, launch: Launch) -> Timing:
         # Nothing is known of a host function.
-        taken = Resources(0, 0, 0, 0) if launch.types else self._device.resources(function, launch)
+        taken = FunctionResources(0, 0, 0, 0) if launch.types else self._device.resources(function, launch)
         threads = taken.blocks * launch.block[0] * launch.block[1] * launch.block[2]
         share = threads / max(self._device.threads_per_multiprocessor, 1)
         return Timing(tuple(times), taken.registers, taken.local, taken.shared, share)

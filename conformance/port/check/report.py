@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from tabulate import tabulate
 
@@ -32,6 +32,8 @@ class CheckReport:
     findings: Sequence[CheckFinding]
     specs: Mapping[str, Kernel]
     names: Names = OWN_NAMES
+    own: Mapping[str, Kernel] = field(default_factory=dict)
+    """The port's own kernels."""
 
     @property
     def errors(self) -> list[CheckFinding]:
@@ -121,7 +123,7 @@ def report_text(report: CheckReport) -> str:
             continue
         lines += ["", f"{'warning: ' if kind in WARNING_KINDS else ''}{kind} ({len(found)}): {meaning}"]
         if kind == "missing":
-            lines += _missing(found, report.specs)
+            lines += _missing(found, {**report.specs, **report.own})
             continue
         lines += [f"  {_described(finding)}" for finding in found[:_SHOWN]]
         lines += [f"  ... {len(found) - _SHOWN} more (--json has all)"] if len(found) > _SHOWN else []
@@ -138,6 +140,8 @@ def report_text(report: CheckReport) -> str:
         f"parameters; "
         f"{len(report.errors)} findings, {len(report.warnings)} warnings"
     )
+    if report.own:
+        lines.append(f"{len(defined & report.own.keys())} of the port's {len(report.own)} own kernels are defined")
     lines += _hint(report)
     return "\n".join(lines).lstrip("\n")
 

@@ -13,7 +13,7 @@ from conformance.files import cache_folder
 from conformance.port.amd_cache import OF_HIPRTC, is_for_hipcc
 from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.in_child import CompilerUnsupported, compile_in_child
-from conformance.port.compiling.keys import KeptObjects, Manifest, SourceTree, contain, first_key, own_files, settle
+from conformance.port.compiling.keys import KeptObjects, Manifest, TreeFolders, contain, first_key, own_files, settle
 from conformance.port.compiling.partly import PARTS, Broken, TextRefused, compile_partly
 from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import (
@@ -114,7 +114,7 @@ def made(
     if source.is_code_object:
         return Made(source.code())
     text = source.text()
-    tree = SourceTree.of(source, options)
+    tree = TreeFolders.of(source, options)
     plan = _Plan(source, text, tree, target, supervisor, options, extra, limits, library, launchers)
     plans = plan.by_wave()
     folder = ObjectFolder(cache_folder() / "objects")
@@ -160,7 +160,7 @@ def made_of(
     hiprtc is asked. Raises ``SourceError`` and ``InfrastructureError``.
     """
     of_one: CompilerChoice = "hiprtc" if compiler == "auto" else compiler
-    tree = SourceTree.of(source, options)
+    tree = TreeFolders.of(source, options)
     each_by_wave = [
         _Plan(
             source, each.text, tree, target, supervisor, options, [*extra, *each.flags], limits, None, False
@@ -246,7 +246,7 @@ class _Plan:
 
     source: KernelSource
     text: str
-    tree: SourceTree
+    tree: TreeFolders
     target: CompileTarget
     supervisor: Supervisor
     options: BuildOptions

@@ -103,9 +103,9 @@ def _work_in(folder: str | None) -> None:
         return
     os.environ.update(absolute_environment())
     for name in ("HIPCPU_CXX", "HIPCPU_LD"):  # a word a line, of which the first is the program
-        program, *words = os.environ.get(name, "").split("\n")
+        program, *arguments = os.environ.get(name, "").split("\n")
         if "/" in program:
-            os.environ[name] = "\n".join([os.path.abspath(program), *words])
+            os.environ[name] = "\n".join([os.path.abspath(program), *arguments])
     os.chdir(folder)
 
 

@@ -185,14 +185,14 @@ def _place(unit: Unit) -> tuple[int, int]:
 
 def _is_prototype(declaration: Declaration) -> bool:
     """Whether it declares a kernel and does not define one: it is no use of the kernel."""
-    words = [token.text for token in declaration.tokens]
-    return declaration.body is None and "__global__" in words and words[0] != "template" and "=" not in words
+    tokens = [token.text for token in declaration.tokens]
+    return declaration.body is None and "__global__" in tokens and tokens[0] != "template" and "=" not in tokens
 
 
 def _words_of(declarations: Sequence[Declaration]) -> set[str]:
     """The words of ``declarations``, also of strings: assembly and attributes name symbols there."""
     texts = {token.text for each in declarations if not _is_prototype(each) for token in each.tokens}
-    return {word for text in texts for word in _WORD.findall(text)}
+    return {token for text in texts for token in _WORD.findall(text)}
 
 
 def _words_between(text: str, places: Sequence[tuple[int, int]]) -> set[str]:
@@ -200,28 +200,28 @@ def _words_between(text: str, places: Sequence[tuple[int, int]]) -> set[str]:
     starts, ends = [start for start, _ in places], [end for _, end in places]
     pieces = [text[begin:end] for begin, end in zip([0, *ends], [*starts, len(text)], strict=True)]
     found = (match[0] for match in TOKEN.finditer("\n".join(pieces)))
-    return {word for piece in found if not piece.startswith(("//", "/*")) for word in _WORD.findall(piece)}
+    return {token for piece in found if not piece.startswith(("//", "/*")) for token in _WORD.findall(piece)}
 
 
 def _shares_a_variable(declaration: Declaration) -> bool:
     """Whether it is, or holds, a variable of the device that code of the device may change."""
-    words = outside_attributes([token.text for token in declaration.tokens])
-    head = _to_its_end(words)
+    tokens = outside_attributes([token.text for token in declaration.tokens])
+    head = _to_its_end(tokens)
     if not {"__device__", "__managed__"}.isdisjoint(head) and _is_variable(head):
         return True
-    statics = (at for at, word in enumerate(words) if word == "static")
-    return any(_is_variable(_to_its_end(words[at:])) for at in statics if at > 0 or "{" in words)
+    statics = (at for at, token in enumerate(tokens) if token == "static")
+    return any(_is_variable(_to_its_end(tokens[at:])) for at in statics if at > 0 or "{" in tokens)
 
 
-def _to_its_end(words: Sequence[str]) -> Sequence[str]:
-    return words[: next((at for at, word in enumerate(words) if word in ("=", "{", ";")), len(words))]
+def _to_its_end(tokens: Sequence[str]) -> Sequence[str]:
+    return tokens[: next((at for at, token in enumerate(tokens) if token in ("=", "{", ";")), len(tokens))]
 
 
 def _is_variable(head: Sequence[str]) -> bool:
     """Whether what begins with ``head`` is no function, and not constant or of a block's own."""
     if {"class", "struct", "union", "enum", "using", "typedef", "friend", "operator"} & set(head):
         return False
-    after_pointer = head[max((at for at, word in enumerate(head) if word == "*"), default=-1) + 1 :]
+    after_pointer = head[max((at for at, token in enumerate(head) if token == "*"), default=-1) + 1 :]
     constant = {"const", "constexpr", "__constant__"} & set(after_pointer) or "constexpr" in head
     return not constant and "(" not in head and "__shared__" not in head
 

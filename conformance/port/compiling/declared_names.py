@@ -36,121 +36,121 @@ _TRAITS = frozenset(("decltype", "requires", "noexcept", "sizeof"))
 
 def declared_names(declaration: Sequence[str]) -> frozenset[str] | None:
     """The names that the declaration of these tokens gives; ``None`` where that cannot be determined (an operator)."""
-    words = outside_attributes(declaration)
-    while words[-1:] == [";"]:
-        words.pop()
-    if words[:1] == ["extern"]:
-        words = words[2:] if words[1:2] and words[1].startswith('"') else words[1:]
-    while words[:1] == ["template"]:
-        words = words[_behind_angles(words, 1) if words[1:2] == ["<"] else 1 :]
-    if not words or "friend" in words or "requires" in outer(words):
+    tokens = outside_attributes(declaration)
+    while tokens[-1:] == [";"]:
+        tokens.pop()
+    if tokens[:1] == ["extern"]:
+        tokens = tokens[2:] if tokens[1:2] and tokens[1].startswith('"') else tokens[1:]
+    while tokens[:1] == ["template"]:
+        tokens = tokens[_behind_angles(tokens, 1) if tokens[1:2] == ["<"] else 1 :]
+    if not tokens or "friend" in tokens or "requires" in outer(tokens):
         return None
-    if words[0] == "using":
-        return _used(words[1:])
-    if words[0] == "concept":
-        return frozenset(words[1:2])
-    key = _first(words, (*CLASSES, "enum", *_STOPS))
-    if words[key : key + 1] and words[key] not in _STOPS:
-        return _of_class(words[key:])
-    return _declarators(words)
+    if tokens[0] == "using":
+        return _used(tokens[1:])
+    if tokens[0] == "concept":
+        return frozenset(tokens[1:2])
+    key = _first(tokens, (*CLASSES, "enum", *_STOPS))
+    if tokens[key : key + 1] and tokens[key] not in _STOPS:
+        return _of_class(tokens[key:])
+    return _declarators(tokens)
 
 
-def probes(words: Sequence[str], body: int | None, names: frozenset[str]) -> bool:
+def probes(tokens: Sequence[str], body: int | None, names: frozenset[str]) -> bool:
     """Whether a definition may be a template that asks whether an expression with ``names`` compiles, and is another
     one if not. A function asks that in its head, before ``body``, or with ``requires``; a class in its body too."""
-    if "template" not in words:
+    if "template" not in tokens:
         return False
-    head = words[:body]
+    head = tokens[:body]
     while head[:2] == ["template", "<"]:
         head = head[_behind_angles(head, 1) :]
-    whole = "requires" in words or not CLASSES.isdisjoint(head)
-    asked = words if whole else words[:body]
+    whole = "requires" in tokens or not CLASSES.isdisjoint(head)
+    asked = tokens if whole else tokens[:body]
     return not _TRAITS.isdisjoint(asked) and not names.isdisjoint(asked)
 
 
 def specialises(declaration: Sequence[str]) -> bool:
     """Whether it is a specialisation of a template, whole or in part."""
-    words = outside_attributes(declaration)
-    if words[:3] == ["template", "<", ">"]:
+    tokens = outside_attributes(declaration)
+    if tokens[:3] == ["template", "<", ">"]:
         return True
-    while words[:2] == ["template", "<"]:
-        words = words[_behind_angles(words, 1) :]
-    key = next((at for at, word in enumerate(words) if word not in _SPECIFIERS), len(words))
-    head = words[key : key + _first(words[key:], ("{", ":", "(", "="))]
+    while tokens[:2] == ["template", "<"]:
+        tokens = tokens[_behind_angles(tokens, 1) :]
+    key = next((at for at, token in enumerate(tokens) if token not in _SPECIFIERS), len(tokens))
+    head = tokens[key : key + _first(tokens[key:], ("{", ":", "(", "="))]
     return bool(head) and head[0] in CLASSES and "<" in head
 
 
-def outside_attributes(words: Sequence[str]) -> list[str]:
-    """``words`` without attributes and their arguments; ``decltype(...)`` becomes ``auto``."""
+def outside_attributes(tokens: Sequence[str]) -> list[str]:
+    """``tokens`` without attributes and their arguments; ``decltype(...)`` becomes ``auto``."""
     result: list[str] = []
     at = 0
-    while at < len(words):
-        if words[at] == "[[":
-            at = behind(words, at)
-        elif words[at] in _TYPES_OF or words[at] in _WITH_ARGUMENTS:
-            result += ["auto"] if words[at] in _TYPES_OF else []
-            at = behind(words, at + 1) if words[at + 1 : at + 2] == ["("] else at + 1
+    while at < len(tokens):
+        if tokens[at] == "[[":
+            at = behind(tokens, at)
+        elif tokens[at] in _TYPES_OF or tokens[at] in _WITH_ARGUMENTS:
+            result += ["auto"] if tokens[at] in _TYPES_OF else []
+            at = behind(tokens, at + 1) if tokens[at + 1 : at + 2] == ["("] else at + 1
         else:
-            result.append(words[at])
+            result.append(tokens[at])
             at += 1
     return result
 
 
-def _used(words: Sequence[str]) -> frozenset[str] | None:
+def _used(tokens: Sequence[str]) -> frozenset[str] | None:
     """Of ``using NAME = ...`` and ``using A::NAME, B::NAME``; of ``using enum`` none can be determined."""
-    if "=" in words:
-        return frozenset(words[:1]) if words[1] == "=" else None
-    if not words or words[0] in ("enum", "namespace"):
+    if "=" in tokens:
+        return frozenset(tokens[:1]) if tokens[1] == "=" else None
+    if not tokens or tokens[0] in ("enum", "namespace"):
         return None
-    names = [segment[-1] for segment in _segments(words) if segment]
+    names = [segment[-1] for segment in _segments(tokens) if segment]
     return frozenset(names) if all(map(_can_be_given, names)) else None
 
 
-def _of_class(words: Sequence[str]) -> frozenset[str] | None:
+def _of_class(tokens: Sequence[str]) -> frozenset[str] | None:
     """Of a class or an enum: its name, its enumerators, and the variables that it is the type of."""
-    is_enum = words[0] == "enum"
-    scoped = is_enum and words[1:2] and words[1] in CLASSES
-    opening = _first(words, _STOPS)
-    base = _first(words[:opening], (":",))
-    head = outer(words[:base], ("<",), _behind_angles)
-    names = {word for at, word in enumerate(head) if _can_be_given(word) and head[at + 1 : at + 2] != ["::"]}
-    if words[opening : opening + 1] != ["{"]:
+    is_enum = tokens[0] == "enum"
+    scoped = is_enum and tokens[1:2] and tokens[1] in CLASSES
+    opening = _first(tokens, _STOPS)
+    base = _first(tokens[:opening], (":",))
+    head = outer(tokens[:base], ("<",), _behind_angles)
+    names = {token for at, token in enumerate(head) if _can_be_given(token) and head[at + 1 : at + 2] != ["::"]}
+    if tokens[opening : opening + 1] != ["{"]:
         # `struct A;`, or a function or variables of the type `struct A`.
-        more = _declarators(words) if len(names) != 1 or opening < len(words) else frozenset[str]()
+        more = _declarators(tokens) if len(names) != 1 or opening < len(tokens) else frozenset[str]()
         return None if more is None or not names else more | names
-    end = behind(words, opening)
+    end = behind(tokens, opening)
     if is_enum and not scoped:
-        enumerators = [segment[0] for segment in _segments(words[opening + 1 : end - 1]) if segment]
-        names |= {word for word in enumerators if _can_be_given(word)}
-    if end < len(words):
-        variables = _declarators(["auto", *words[end:]])
+        enumerators = [segment[0] for segment in _segments(tokens[opening + 1 : end - 1]) if segment]
+        names |= {token for token in enumerators if _can_be_given(token)}
+    if end < len(tokens):
+        variables = _declarators(["auto", *tokens[end:]])
         return None if variables is None else frozenset(names | variables)
     # The members of a union without a name are named as if they stood outside of it.
     return frozenset(names) or None
 
 
-def _declarators(words: Sequence[str]) -> frozenset[str] | None:
+def _declarators(tokens: Sequence[str]) -> frozenset[str] | None:
     """Of functions and variables, whose type comes before the first of them."""
-    at = _first(words, _AFTER_A_NAME)
-    head, rest = outer(words[:at], ("<",), _behind_angles), words[at:]
-    if not head or "operator" in words[:at]:
+    at = _first(tokens, _AFTER_A_NAME)
+    head, rest = outer(tokens[:at], ("<",), _behind_angles), tokens[at:]
+    if not head or "operator" in tokens[:at]:
         return None
     if rest[:1] == ["["] and not _can_be_given(head[-1]):
         # auto [a, b] = ...
         end = behind(rest, 0)
-        inside = [word for word in rest[1 : end - 1] if word != ","]
+        inside = [token for token in rest[1 : end - 1] if token != ","]
         return frozenset(inside) if inside and all(map(_can_be_given, inside)) else None
     if rest[:1] == ["("] and not _can_be_given(head[-1]):
         name = _in_parentheses(rest[1 : behind(rest, 0) - 1])
     else:
         # Of one word alone it is not known whether it is a type, a macro or the name.
-        typed = sum(_can_be_given(word) or word in _TYPES for word in head) > 1
+        typed = sum(_can_be_given(token) or token in _TYPES for token in head) > 1
         name = head[-1] if typed and _can_be_given(head[-1]) else None
     if name is None:
         return None
     names = {name}
     for segment in list(_segments(rest))[1:]:
-        start = next((place for place, word in enumerate(segment) if word not in _BEFORE_A_NAME), len(segment))
+        start = next((place for place, token in enumerate(segment) if token not in _BEFORE_A_NAME), len(segment))
         if segment[start : start + 1] == ["("]:
             inner = _in_parentheses(segment[start + 1 : behind(segment, start) - 1])
             names |= set() if inner is None else {inner}
@@ -160,47 +160,47 @@ def _declarators(words: Sequence[str]) -> frozenset[str] | None:
     return frozenset(names)
 
 
-def _in_parentheses(words: Sequence[str]) -> str | None:
+def _in_parentheses(tokens: Sequence[str]) -> str | None:
     """The name in ``(*name)``, ``(&name)[3]``, ``(T::*name)(int)`` and ``(name)``."""
     return next(
-        (word for at, word in enumerate(words) if _can_be_given(word) and words[at + 1 : at + 2] != ["::"]), None
+        (token for at, token in enumerate(tokens) if _can_be_given(token) and tokens[at + 1 : at + 2] != ["::"]), None
     )
 
 
-def _can_be_given(word: str) -> bool:
-    return is_word(word) and word not in _NO_NAMES
+def _can_be_given(token: str) -> bool:
+    return is_word(token) and token not in _NO_NAMES
 
 
-def _first(words: Sequence[str], stops: Collection[str]) -> int:
+def _first(tokens: Sequence[str], stops: Collection[str]) -> int:
     """Where the first of ``stops`` outside of angle brackets is, else the end."""
     at = 0
-    while at < len(words) and words[at] not in stops:
-        at = _behind_angles(words, at) if words[at] == "<" else at + 1
+    while at < len(tokens) and tokens[at] not in stops:
+        at = _behind_angles(tokens, at) if tokens[at] == "<" else at + 1
     return at
 
 
-def _segments(words: Sequence[str]) -> Iterator[list[str]]:
-    """``words`` between the commas outside of brackets; ``<`` may be a comparison, so it is none."""
+def _segments(tokens: Sequence[str]) -> Iterator[list[str]]:
+    """``tokens`` between the commas outside of brackets; ``<`` may be a comparison, so it is none."""
     segment: list[str] = []
     at = 0
-    while at < len(words):
-        if words[at] == ",":
+    while at < len(tokens):
+        if tokens[at] == ",":
             yield segment
             segment, at = [], at + 1
             continue
-        end = behind(words, at) if words[at] in OPENING else at + 1
-        segment += words[at:end]
+        end = behind(tokens, at) if tokens[at] in OPENING else at + 1
+        segment += tokens[at:end]
         at = end
     yield segment
 
 
-def _behind_angles(words: Sequence[str], at: int) -> int:
+def _behind_angles(tokens: Sequence[str], at: int) -> int:
     depth = 0
-    while at < len(words):
-        if words[at] in OPENING:
-            at = behind(words, at)
+    while at < len(tokens):
+        if tokens[at] in OPENING:
+            at = behind(tokens, at)
             continue
-        depth += (words[at] == "<") - (words[at] == ">")
+        depth += (tokens[at] == "<") - (tokens[at] == ">")
         at += 1
         if depth == 0:
             break

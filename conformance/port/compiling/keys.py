@@ -71,14 +71,14 @@ _HIDDEN = re.compile(
 
 
 @dataclass(frozen=True)
-class SourceTree:
+class TreeFolders:
     """Where a tree lies: its ``root``, and the ``folders`` that are searched for its headers."""
 
     root: Path
     folders: tuple[Path, ...] = ()
 
     @classmethod
-    def of(cls, source: KernelSource, options: BuildOptions) -> SourceTree:
+    def of(cls, source: KernelSource, options: BuildOptions) -> TreeFolders:
         """Where ``source`` lies when it is compiled with ``options`` and in this environment."""
         folders = (source.path.parent, *options.include_dirs, source.root, *environment_folders())
         return cls(source.root, tuple(dict.fromkeys(folders)))
@@ -108,7 +108,7 @@ class SourceTree:
         return not os.path.isabs(name) or any(name.startswith(f"{folder}{os.sep}") for folder in self.folders)
 
 
-def _relative(flag: str, tree: SourceTree) -> str:
+def _relative(flag: str, tree: TreeFolders) -> str:
     for option in ("-I", "-isystem", "-iquote", ""):
         path = flag.removeprefix(option)
         if flag.startswith(option) and tree.root.name and path == str(tree.root):
@@ -147,7 +147,7 @@ class Manifest:
     asked: tuple[str, ...] = ()
     present: tuple[str, ...] = ()
 
-    def holds(self, tree: SourceTree) -> bool:
+    def holds(self, tree: TreeFolders) -> bool:
         """Whether the files in ``tree`` are what the object was made from."""
         # A tree's own files change most: they are looked at first.
         names = sorted(self.files, key=os.path.isabs)
@@ -178,7 +178,7 @@ class Manifest:
 class KeptObjects:
     """The objects of one source in ``tree``, in ``folder``: manifests by their first key, and code by a manifest's."""
 
-    def __init__(self, folder: ObjectFolder, tree: SourceTree) -> None:
+    def __init__(self, folder: ObjectFolder, tree: TreeFolders) -> None:
         self._folder, self._tree = folder, tree
 
     def find(self, first: str) -> bytes | None:
@@ -212,7 +212,7 @@ class Watch:
     ``starts`` are a source and the headers forced on it, ``also`` are files by the names of keys.
     """
 
-    def __init__(self, tree: SourceTree, starts: Sequence[Path], also: Iterable[str] = ()) -> None:
+    def __init__(self, tree: TreeFolders, starts: Sequence[Path], also: Iterable[str] = ()) -> None:
         self._tree = tree
         self._began = time.clock_gettime_ns(_COARSE_CLOCK)
         files = [*mentioned(starts, tree.folders).paths, *map(tree.path, also)]
@@ -227,7 +227,7 @@ class Watch:
 
 
 def settle(
-    tree: SourceTree,
+    tree: TreeFolders,
     starts: Sequence[Path],
     text: str,
     compilation: Callable[[Reads], Result],
@@ -258,7 +258,7 @@ def settle(
     return made, None if changed else manifest
 
 
-def own_files(tree: SourceTree, reads: Reads) -> list[Path]:
+def own_files(tree: TreeFolders, reads: Reads) -> list[Path]:
     """The files of the tree that were read."""
     return [tree.path(name) for name in _names(tree, reads) if tree.is_own(name)]
 
@@ -268,7 +268,7 @@ def contain(files: Iterable[Path], flag: bytes) -> bool:
     return any(flag in (_content(file) or b"") for file in files)
 
 
-def _names(tree: SourceTree, reads: Reads) -> list[str]:
+def _names(tree: TreeFolders, reads: Reads) -> list[str]:
     """The files that were read, as keys call them, without those that were made for a compilation."""
     names = dict.fromkeys(map(tree.name, reads.files))
     return [name for name in names if tree.is_own(name) or not _is_temporary(name)]
@@ -279,7 +279,7 @@ def _is_temporary(name: str) -> bool:
     return inside != name and any(part.startswith(("candle-parity-", "hipcpu-")) for part in inside.split(os.sep))
 
 
-def _manifest(tree: SourceTree, starts: Sequence[Path], text: str, reads: Reads) -> Manifest | None:
+def _manifest(tree: TreeFolders, starts: Sequence[Path], text: str, reads: Reads) -> Manifest | None:
     """What an object was made from; ``None`` where that cannot be known."""
     names = _names(tree, reads)
     if not reads.listed:
@@ -311,7 +311,7 @@ def _manifest(tree: SourceTree, starts: Sequence[Path], text: str, reads: Reads)
     return Manifest(files, wanted, _present(tree, names, wanted))
 
 
-def _present(tree: SourceTree, names: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]:
+def _present(tree: TreeFolders, names: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]:
     """The files that a search for what is in ``names``, or for ``asked``, could find.
 
     It is looked for by every ending of its name, in all folders that are searched or that hold a file of the tree's.

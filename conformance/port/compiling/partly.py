@@ -82,11 +82,11 @@ def compile_partly(
         if not taking.blame(diagnostics(log)) or time.monotonic() > end:
             return None
         with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
-            text, words = taking.edited(Path(folder))
+            text, flags = taking.edited(Path(folder))
             if text is None:
                 return None
             try:
-                code = compile_text(text, words, max(1.0, end - time.monotonic()))
+                code = compile_text(text, flags, max(1.0, end - time.monotonic()))
             except TextRefused as refused:
                 log = refused.log
                 continue

@@ -101,12 +101,12 @@ class Unit:
 
     def probes(self, names: frozenset[str]) -> bool:
         """Whether ``names`` are in a template here that asks whether an expression compiles."""
-        return any(probes(words, each.body, names) for each, words in zip(self.members, self._tokens, strict=True))
+        return any(probes(tokens, each.body, names) for each, tokens in zip(self.members, self._tokens, strict=True))
 
     @cached_property
     def specialises(self) -> bool:
         """Whether one of these is a specialisation of a template: nobody has to name it who uses it."""
-        return any(specialises(words) for words in self._tokens)
+        return any(specialises(tokens) for tokens in self._tokens)
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -120,8 +120,8 @@ class Unit:
     def _used(self) -> list[frozenset[str] | None]:
         """The names of each that others may use; ``None`` of one whose names cannot be determined."""
         return [
-            declared_names(words)
-            for each, words in zip(self.members, self._tokens, strict=True)
+            declared_names(tokens)
+            for each, tokens in zip(self.members, self._tokens, strict=True)
             if each.kernel is None and not _instantiates(each)
         ]
 
@@ -237,8 +237,8 @@ def _refused(unit: Unit) -> list[tuple[Word, str]] | None:
 
 def _is_kept(declared: Declaration) -> bool:
     """Whether it is none that can be taken out: an alias or use of a namespace, assembly."""
-    words = [token.text for token in declared.tokens[:2]]
-    return words[0] in ("namespace", "asm", "__asm__") or words == ["using", "namespace"]
+    head = [token.text for token in declared.tokens[:2]]
+    return head[0] in ("namespace", "asm", "__asm__") or head == ["using", "namespace"]
 
 
 def _instantiates(declared: Declaration) -> bool:

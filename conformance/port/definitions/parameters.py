@@ -47,13 +47,13 @@ def parameters(tokens: Sequence[str], aliases: Mapping[str, tuple[str, ...]]) ->
 
 
 def _parameter(tokens: Sequence[str], aliases: Mapping[str, tuple[str, ...]]) -> tuple[str, str]:
-    words = _without_attributes(next(_split(tokens, "="), []))
-    stars = words.count("[")
+    tokens = _without_attributes(next(_split(tokens, "="), []))
+    stars = tokens.count("[")
     if stars:
-        words = words[: words.index("[")]
-    at = _name_at(words)
-    name = words[at] if at is not None else ""
-    kind = [word for index, word in enumerate(words) if index != at] + ["*"] * (stars > 0)
+        tokens = tokens[: tokens.index("[")]
+    at = _name_at(tokens)
+    name = tokens[at] if at is not None else ""
+    kind = [token for index, token in enumerate(tokens) if index != at] + ["*"] * (stars > 0)
     return _spelled(_resolved(kind, aliases)), name
 
 
@@ -61,33 +61,33 @@ def _without_attributes(tokens: Sequence[str]) -> list[str]:
     result: list[str] = []
     position = 0
     while position < len(tokens):
-        word = tokens[position]
-        if word in ("__attribute__", "alignas", "[["):
-            position = behind(tokens, position if word == "[[" else position + 1)
+        token = tokens[position]
+        if token in ("__attribute__", "alignas", "[["):
+            position = behind(tokens, position if token == "[[" else position + 1)
             continue
-        if word not in _DROPPED:
-            result.append(word)
+        if token not in _DROPPED:
+            result.append(token)
         position += 1
     return result
 
 
-def _name_at(words: Sequence[str]) -> int | None:
+def _name_at(tokens: Sequence[str]) -> int | None:
     """Where the parameter's name is: the last identifier, when a type comes before it."""
-    if "(" in words and "*" in words[words.index("(") :]:  # void (*name)(int)
-        star = words.index("*", words.index("("))
-        return star + 1 if star + 1 < len(words) and is_word(words[star + 1]) else None
-    if not words or not is_word(words[-1]) or words[-1] in _TYPE_WORDS | _QUALIFIERS:
+    if "(" in tokens and "*" in tokens[tokens.index("(") :]:  # void (*name)(int)
+        star = tokens.index("*", tokens.index("("))
+        return star + 1 if star + 1 < len(tokens) and is_word(tokens[star + 1]) else None
+    if not tokens or not is_word(tokens[-1]) or tokens[-1] in _TYPE_WORDS | _QUALIFIERS:
         return None
-    before = [word for word in words[:-1] if word not in _QUALIFIERS]
-    return len(words) - 1 if before and before[-1] != "::" else None
+    before = [token for token in tokens[:-1] if token not in _QUALIFIERS]
+    return len(tokens) - 1 if before and before[-1] != "::" else None
 
 
-def _resolved(words: Sequence[str], aliases: Mapping[str, tuple[str, ...]]) -> list[str]:
+def _resolved(tokens: Sequence[str], aliases: Mapping[str, tuple[str, ...]]) -> list[str]:
     result: list[str] = []
-    for index, word in enumerate(words):
-        scoped = index > 0 and words[index - 1] == "::"
-        seen = {word}
-        spelled: tuple[str, ...] = (word,)
+    for index, token in enumerate(tokens):
+        scoped = index > 0 and tokens[index - 1] == "::"
+        seen = {token}
+        spelled: tuple[str, ...] = (token,)
         while not scoped and len(spelled) == 1 and spelled[0] in aliases and aliases[spelled[0]] != spelled:
             spelled = aliases[spelled[0]]
             if spelled[0] in seen:
@@ -97,8 +97,8 @@ def _resolved(words: Sequence[str], aliases: Mapping[str, tuple[str, ...]]) -> l
     return result
 
 
-def _spelled(words: Sequence[str]) -> str:
-    text = " ".join(words)
+def _spelled(tokens: Sequence[str]) -> str:
+    text = " ".join(tokens)
     for tight in (" :: ", ":: ", " ::"):
         text = text.replace(tight, "::")
     return text.replace(" < ", "<").replace(" >", ">").replace(" ,", ",").replace("* *", "**")

@@ -69,7 +69,7 @@ def preprocess(
             with suppress(OSError):  # a name too long, or a folder where another is a header: left to the compiler
                 stub.parent.mkdir(parents=True, exist_ok=True)
                 stub.touch()
-        words = [
+        command = [
             *_compiler(path).compiler,
             "-x",
             "c++",
@@ -79,28 +79,28 @@ def preprocess(
             "-nostdinc",
             "-nostdinc++",
         ]
-        words += [f"-D{define}" for define in defines] + [f"-U{name}" for name in undefines]
-        words += [word for header in forced for word in ("-include", str(header))]
-        words += [f"-I{directory}" for directory in (*include_dirs, stubs)]
-        code, out, complaints = _run(path, words)
+        command += [f"-D{define}" for define in defines] + [f"-U{name}" for name in undefines]
+        command += [argument for header in forced for argument in ("-include", str(header))]
+        command += [f"-I{directory}" for directory in (*include_dirs, stubs)]
+        code, out, complaints = _run(path, command)
     if code != 0:
         raise _complaint(path, complaints)
     return Preprocessed(out, _compiler(path).kind == "gcc")
 
 
-def _run(path: Path, words: Sequence[str]) -> tuple[int, str, str]:
+def _run(path: Path, command: Sequence[str]) -> tuple[int, str, str]:
     """Exit code, output and complaints of a preprocessor that may neither run nor write nor grow for ever."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as complaints:
         try:
             process = subprocess.Popen(
                 # Bytes: a macro may hold characters that the locale lacks.
-                [word.encode("utf-8", "surrogateescape") for word in (*words, str(path))],
+                [argument.encode("utf-8", "surrogateescape") for argument in (*command, str(path))],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=complaints,
             )
         except OSError as cause:
-            raise ScanError(path, None, f"the preprocessor {words[0]} cannot be started ({cause})") from None
+            raise ScanError(path, None, f"the preprocessor {command[0]} cannot be started ({cause})") from None
         with process:
             try:
                 for limit, most in ((resource.RLIMIT_FSIZE, _OUTPUT), (resource.RLIMIT_DATA, _MEMORY)):
@@ -108,7 +108,7 @@ def _run(path: Path, words: Sequence[str]) -> tuple[int, str, str]:
                         resource.prlimit(process.pid, limit, (most, most))
                 code = process.wait(_SECONDS)
             except subprocess.TimeoutExpired:
-                raise ScanError(path, None, f"the preprocessor {words[0]} did not finish in {_SECONDS} s") from None
+                raise ScanError(path, None, f"the preprocessor {command[0]} did not finish in {_SECONDS} s") from None
             finally:
                 process.kill()
         # Whatever the locale; names of files keep the bytes that are not text.
@@ -227,29 +227,29 @@ def tokenize(text: str, file: str, counts_raw: bool = True) -> list[Token]:
 
 
 def outer(
-    words: Sequence[str], opening: Container[str] = OPENING, past: Callable[[Sequence[str], int], int] | None = None
+    tokens: Sequence[str], opening: Container[str] = OPENING, past: Callable[[Sequence[str], int], int] | None = None
 ) -> list[str]:
-    """``words`` outside of brackets: those that are ``opening`` end where ``past`` says, by default ``behind``."""
+    """``tokens`` outside of brackets: those that are ``opening`` end where ``past`` says, by default ``behind``."""
     result: list[str] = []
     at = 0
-    while at < len(words):
-        if words[at] in opening:
-            at = (past or behind)(words, at)
+    while at < len(tokens):
+        if tokens[at] in opening:
+            at = (past or behind)(tokens, at)
         else:
-            result.append(words[at])
+            result.append(tokens[at])
             at += 1
     return result
 
 
-def behind(words: Sequence[str], at: int) -> int:
+def behind(tokens: Sequence[str], at: int) -> int:
     """The position behind the bracket that closes the one at ``at``. Doubled ones count as two."""
     depth = 0
-    for position in range(at, len(words)):
-        word = words[position]
-        depth += len(word) * ((word in OPENING) - (word in CLOSING))
+    for position in range(at, len(tokens)):
+        token = tokens[position]
+        depth += len(token) * ((token in OPENING) - (token in CLOSING))
         if depth <= 0:
             return position + 1
-    return len(words)
+    return len(tokens)
 
 
 def is_word(text: str) -> bool:

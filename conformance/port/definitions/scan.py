@@ -120,9 +120,9 @@ class _Reader:
                 self._keep(start, position + 1, opened)
                 return position + 1
             if text == "{":
-                words = [token.text for token in self.tokens[start:position]]
-                if self._opens_block(words):
-                    in_c = words == ["extern", '"C"'] or (self._in_c and words[:1] != ["extern"])
+                texts = [token.text for token in self.tokens[start:position]]
+                if self._opens_block(texts):
+                    in_c = texts == ["extern", '"C"'] or (self._in_c and texts[:1] != ["extern"])
                     self.blocks.append((self.tokens[start], in_c))
                     return position + 1
                 end = self._behind(position)
@@ -134,7 +134,7 @@ class _Reader:
                 position = end
                 # A function ends with its body; a class, an enum or an initialiser runs on to a semicolon.
                 head = self._behind_templates(start) - start
-                if not {"class", "struct", "union", "enum", "="} & set(outer(words[head:])):
+                if not {"class", "struct", "union", "enum", "="} & set(outer(texts[head:])):
                     function = self.functions[-1] if len(self.functions) > known else None
                     launcher = function if function is not None and function.extern_c else None
                     self._keep(start, end, opened, launcher=launcher)
@@ -162,10 +162,10 @@ class _Reader:
     def _in_c(self) -> bool:
         return bool(self.blocks) and self.blocks[-1][1]
 
-    def _opens_block(self, words: Sequence[str]) -> bool:
-        if len(words) == 2 and words[0] == "extern":
-            return words[1].startswith('"')
-        return "namespace" in words[:2]
+    def _opens_block(self, texts: Sequence[str]) -> bool:
+        if len(texts) == 2 and texts[0] == "extern":
+            return texts[1].startswith('"')
+        return "namespace" in texts[:2]
 
     def _behind(self, position: int) -> int:
         """The position behind the bracket that closes the one at ``position``."""
@@ -195,17 +195,17 @@ class _Reader:
 
     def _alias(self, tokens: Sequence[Token]) -> None:
         """Remembers ``typedef TYPE NAME`` and ``using NAME = TYPE`` of one named type."""
-        words = [token.text for token in tokens]
-        if words[:1] == ["typedef"] and len(words) > 2 and all(token.is_word for token in tokens[1:]):
-            self.aliases[words[-1]] = tuple(words[1:-1])
-        elif words[:1] == ["using"] and words[2:3] == ["="] and all(token.is_word for token in tokens[3:]):
-            self.aliases[words[1]] = tuple(words[3:])
+        texts = [token.text for token in tokens]
+        if texts[:1] == ["typedef"] and len(texts) > 2 and all(token.is_word for token in tokens[1:]):
+            self.aliases[texts[-1]] = tuple(texts[1:-1])
+        elif texts[:1] == ["using"] and texts[2:3] == ["="] and all(token.is_word for token in tokens[3:]):
+            self.aliases[texts[1]] = tuple(texts[3:])
 
     def _prototype(self, start: int, end: int) -> None:
         """Remembers the name of a function that is declared with C linkage: its definition has it too."""
-        words = [token.text for token in self.tokens[start:end]]
-        if self._in_c or words[:2] == ["extern", '"C"']:
-            self.declared_in_c |= {before for before, word in pairwise(words) if word == "("}
+        texts = [token.text for token in self.tokens[start:end]]
+        if self._in_c or texts[:2] == ["extern", '"C"']:
+            self.declared_in_c |= {before for before, word in pairwise(texts) if word == "("}
 
     def _kernel(self, start: int, body: int, end: int) -> bool:
         """Adds the kernel whose declaration is ``start`` to ``body`` and whose body ends at ``end``, if it is one."""

@@ -17,6 +17,7 @@ from conformance.report.causes.cause import FIXES_UPSTREAM, OTHER_GEOMETRIES, SC
 from conformance.report.causes.compile_errors import CAUSE, compile_error_of
 from conformance.report.causes.older_candle import older_candle
 from conformance.report.causes.table import CAUSES
+from conformance.report.tally import kernel_of
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.status import FAILED_LAUNCHES
@@ -117,6 +118,7 @@ def find_causes(rows: Sequence[KernelResult], specs: Specs) -> list[Finding]:
     for row in rows:
         what = "launcher" if row.name in specs.launchers else "kernel"
         what = "library call" if row.name in specs.libraries else what
+        what = "own kernel" if what == "kernel" and row.name not in specs.kernels else what
         if row.known_reason:
             continue
         if row.status == "compile_error":
@@ -152,7 +154,7 @@ def _causes_of(row: KernelResult, specs: Specs) -> Iterable[tuple[Cause, str, Sh
         text = re.sub(r" \(.*", "", row.message or "other parameters than Candle's")
         yield SIGNATURE, text, Share(row, (), ())
     elif row.status in FAILED_LAUNCHES:
-        kernel = specs.entry(row.name)
+        kernel = kernel_of(row, specs)
         failing = _failing(row)
         passed = tuple(traits_of(text) for text in row.passed)
         told, beyond = _without_far_rows(failing)

@@ -41,6 +41,7 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
     names = labels(found)
     rows = [results(record, specs) for record in found]
     called = [launcher_results(record, specs) if any(one.launchers for one in found) else [] for record in found]
+    own = [[*record.own] for record in found]
     changed = changes(found, baseline, specs)
     head = headline(found, names, rows, specs)
     trends = _trends(found, names, rows, baseline, changed, specs)
@@ -59,7 +60,11 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
         legend=_legend([*rows, *called]),
         tables=tables(rows, specs, specs.modules),
         launchers=tables(called, specs, specs.launcher_modules),
-        causes=[*_causes(names, rows, specs), *_causes(names, called, specs, "launcher")],
+        causes=[
+            *_causes(names, rows, specs),
+            *_causes(names, called, specs, "launcher"),
+            *_causes(names, own, specs, "own kernel"),
+        ],
         changed=changed,
         kinds=KINDS,
         modules=_modules(names, rows, specs.modules),

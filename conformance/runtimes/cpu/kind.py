@@ -19,7 +19,7 @@ def _open(wave: int | None, threads: int | None) -> Runtime:
     return open_cpu_runtime(wave or WAVE, threads)
 
 
-def _missing_header(log: str, words: Sequence[str]) -> str | None:
+def _missing_header(log: str, flags: Sequence[str]) -> str | None:
     """A header of HIP's that the runtime does not have: nothing that a port could do about."""
     absent = _ABSENT.search(log)
     if absent is None or absent[1] not in OF_ROCM:
@@ -46,5 +46,5 @@ KIND = RuntimeKind(
     in_a_folder=True,
     missing_header=_missing_header,
     only_flags=lambda kernels: (f"-DSIMT_ONLY={','.join(kernels)}",),
-    launchers=LauncherBuild(words=("-DSIMT_LAUNCHERS=1",)),
+    launchers=LauncherBuild(flags=("-DSIMT_LAUNCHERS=1",)),
 )

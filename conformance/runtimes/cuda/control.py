@@ -151,9 +151,9 @@ def nvidia_devices() -> tuple[int, str]:
     """How many GPUs NVIDIA's driver shows, and why there are none; asked in a process of its own, so that the driver
     stays out of this one. Raises ``NoCompiler`` and ``BuildError``."""
     library = build(cuda_plan()) / "libamdhip64.so"
-    words = [sys.executable, "-P", "-c", _PROBE, str(library)]
+    command = [sys.executable, "-P", "-c", _PROBE, str(library)]
     try:
-        answer = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     except subprocess.TimeoutExpired:
         return 0, "NVIDIA's driver did not answer within two minutes"
     count, _, why = answer.stdout.partition(" ")

@@ -60,9 +60,9 @@ def compiler_for(arch: str) -> LibraryCompiler | str:
     )
 
 
-def nvcc_words(words: Sequence[str]) -> list[str]:
-    """nvcc's options for ``words``, clang's, the source as the last of them: all that have a meaning for nvcc."""
-    *options, source = words
+def nvcc_flags(flags: Sequence[str]) -> list[str]:
+    """nvcc's options for ``flags``, clang's, the source as the last of them: all that have a meaning for nvcc."""
+    *options, source = flags
     given: list[str] = []
     cuda, standard, rest = source.endswith(".cu"), "c++17", iter(options)
     for word in rest:
@@ -87,8 +87,8 @@ def nvcc_words(words: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """``NVCC OPTIONS... SOURCE``, of which nvcc becomes this process."""
-    nvcc, *words = sys.argv[1:]
-    os.execv(nvcc, [nvcc, *nvcc_words(words)])
+    nvcc, *flags = sys.argv[1:]
+    os.execv(nvcc, [nvcc, *nvcc_flags(flags)])
 
 
 def _identity(nvcc: Path, version: str) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from conformance.runtimes import Runtime
     from conformance.runtimes.kind import LauncherRuntime
 
-__all__ = ["Device", "Function", "HipError", "Module", "Resources", "first_error"]
+__all__ = ["Device", "Function", "FunctionResources", "HipError", "Module", "first_error"]
 
 CANARY_BYTES = 256
 """Guard bytes on both sides of a buffer where the runtime has no guard pages; keeps the 256-byte alignment."""
@@ -58,7 +58,7 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Resources:
+class FunctionResources:
     """What a function takes: registers of a thread, local (scratch) bytes of a thread, static shared bytes of a block,
     and the blocks of the asked size that a multiprocessor (compute unit) holds at a time."""
 
@@ -188,7 +188,7 @@ class Device:
 
     # ---- what a function takes, and how long it takes
 
-    def resources(self, function: Function, launch: Launch) -> Resources:
+    def resources(self, function: Function, launch: Launch) -> FunctionResources:
         """What ``function`` takes, and how many blocks of ``launch`` a multiprocessor holds."""
         kinds, hip = self.hip.hipFunction_attribute, self.hip
         registers, local, shared = (
@@ -201,7 +201,7 @@ class Device:
         )
         threads = launch.block[0] * launch.block[1] * launch.block[2]
         blocks = hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(function.handle, threads, launch.shared)
-        return Resources(
+        return FunctionResources(
             registers, local, shared, int(self.check("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", blocks))
         )
 

@@ -25,7 +25,7 @@ _POINTERS = ("handle", "alpha", "beta", "a", "b", "c")
 
 
 @dataclass(frozen=True)
-class Api(vendor_library.Api):
+class ProductsApi(vendor_library.Api):
     """How a library spells it: functions (of ``products`` the first that it has: hipBLAS of ROCm 6 takes other types
     under the name without _v2), further arguments of ``products``, and numbers: of no transpose and of one, of dtypes,
     of the type of the sums without and with reduced precision.
@@ -40,13 +40,13 @@ class Api(vendor_library.Api):
     algorithm: int
 
 
-APIS = apis(Api, __file__)
+APIS = apis(ProductsApi, __file__)
 
 
 class Products:
     """An opened library; ``about`` names it with its version and file."""
 
-    def __init__(self, library: ctypes.CDLL, api: Api, about: str) -> None:
+    def __init__(self, library: ctypes.CDLL, api: ProductsApi, about: str) -> None:
         self._library, self._api, self.about = library, api, about
         self._handle: ctypes.c_void_p | None = None
 

@@ -20,7 +20,7 @@ _ARGUMENTS = ["out", "count", "stride", "mean", "std", "seed", "other", "stream"
 
 
 @dataclass(frozen=True)
-class Api(vendor_library.Api):
+class RandomApi(vendor_library.Api):
     """How a library spells it: functions, those of numbers by dtype, and the number of the default kind."""
 
     set_seed: str
@@ -29,13 +29,13 @@ class Api(vendor_library.Api):
     normal: dict[str, str]
 
 
-APIS = apis(Api, __file__)
+APIS = apis(RandomApi, __file__)
 
 
 class Generators:
     """An opened library; ``about`` names it with its version and file."""
 
-    def __init__(self, library: ctypes.CDLL, api: Api, about: str) -> None:
+    def __init__(self, library: ctypes.CDLL, api: RandomApi, about: str) -> None:
         self._library, self._api, self.about = library, api, about
 
     def call(self, name: str) -> Callable[..., None]:

@@ -34,8 +34,8 @@ def compile_source(source: str, name: str, options: Sequence[str]) -> bytes:
     rtc = _hiprtc()
     program = _checked("hiprtcCreateProgram", rtc.hiprtcCreateProgram(source.encode(), name.encode(), 0, None, None))
     try:
-        words = [option.encode() for option in options]
-        result = rtc.hiprtcCompileProgram(program, len(words), words or None)
+        encoded = [option.encode() for option in options]
+        result = rtc.hiprtcCompileProgram(program, len(encoded), encoded or None)
         if int(result[0]):
             size = int(_checked("hiprtcGetProgramLogSize", rtc.hiprtcGetProgramLogSize(program)))
             log = bytearray(size)

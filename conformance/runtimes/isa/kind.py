@@ -74,5 +74,5 @@ KIND = RuntimeKind(
     compiler="hipcc",
     hipcc_flags=LINES,
     takes_dialect=False,
-    launchers=replace(BY_HIPCC, words=LINES),
+    launchers=replace(BY_HIPCC, flags=LINES),
 )

@@ -42,7 +42,7 @@ _KERNEL = Path("/proc/sys/kernel/osrelease")
 
 
 @dataclass(frozen=True)
-class Device:
+class AmdDevice:
     """A GPU: its number among those that HIP shows, architecture with features (``gfx90a:sramecc+:xnack-``), wave
     size, compute units, and whether it is part of the processor."""
 
@@ -71,7 +71,7 @@ class Probe:
     is set where the devices are an emulator's.
     """
 
-    devices: tuple[Device, ...]
+    devices: tuple[AmdDevice, ...]
     why: str = ""
     hip: str = ""
     driver: str = ""
@@ -91,7 +91,7 @@ def probe() -> Probe:
         last = (done.err.strip().splitlines() or ["no message"])[-1][:300]
         return Probe((), cause(f"asking HIP for its devices ended with {how}: {last}"))
     found = json.loads(answer.removeprefix(_MARK))
-    devices = tuple(Device(**row) for row in found["devices"])
+    devices = tuple(AmdDevice(**row) for row in found["devices"])
     why = "" if devices else cause(found["why"])
     driver = driver_version() if devices and not found["emulator"] else ""
     return Probe(devices, why, found["hip"], driver, found["emulator"])
@@ -103,18 +103,18 @@ def probed() -> Probe:
     return probe()
 
 
-def of_one_architecture(devices: Iterable[Device]) -> tuple[tuple[Device, ...], tuple[Device, ...]]:
+def of_one_architecture(devices: Iterable[AmdDevice]) -> tuple[tuple[AmdDevice, ...], tuple[AmdDevice, ...]]:
     """The devices to use, all of one architecture, and those that are left out.
 
     Cards before what is integrated in a processor, then the most compute units in all, then HIP's own order.
     """
-    groups: dict[str, list[Device]] = {}
+    groups: dict[str, list[AmdDevice]] = {}
     for device in devices:
         groups.setdefault(device.arch, []).append(device)
     if not groups:
         return (), ()
 
-    def size(group: list[Device]) -> tuple[bool, int, int]:
+    def size(group: list[AmdDevice]) -> tuple[bool, int, int]:
         return not group[0].integrated, sum(device.units for device in group), -group[0].ordinal
 
     best = max(groups.values(), key=size)
@@ -231,7 +231,7 @@ def _answer() -> dict[str, Any]:
     except (HipError, RuntimeError) as error:
         return {"why": str(error), "devices": [], "hip": runtime.version, "emulator": emulator()}
     rows = [
-        asdict(Device(ordinal, one.name, one.arch, one.wave, one.multiprocessors, one.integrated))
+        asdict(AmdDevice(ordinal, one.name, one.arch, one.wave, one.multiprocessors, one.integrated))
         for ordinal, one in enumerate(devices)
     ]
     return {"why": "HIP shows no device", "devices": rows, "hip": runtime.version, "emulator": emulator()}

@@ -16,7 +16,7 @@ _OF_COMGR = r"/comgr-[\w-]+/(?:input/|include/)?"
 _ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
 
 
-def folder_words(folders: Sequence[str], rocm: Sequence[str]) -> tuple[str, ...]:
+def folder_flags(folders: Sequence[str], rocm: Sequence[str]) -> tuple[str, ...]:
     """The options ``folders`` of a source, then ``rocm``, then our stand-ins: a port's own headers come first."""
     return (*folders, *rocm, f"-I{stand_ins()}")
 
@@ -30,13 +30,13 @@ def stand_ins() -> Path:
     return folder
 
 
-def missing_header(log: str, words: Sequence[str]) -> str | None:
+def missing_header(log: str, flags: Sequence[str]) -> str | None:
     """ROCm's header that a compilation failed for where ROCm's headers are not installed, or are of a release that has
-    it not, in words, else ``None``. ``words`` are the compiler's options."""
+    it not, in words, else ``None``. ``flags`` are the compiler's options."""
     absent = _ABSENT.search(log)
     if absent is None or absent[1] not in OF_ROCM:
         return None
-    folder = _headers(words)
+    folder = _headers(flags)
     if folder is not None:
         return f"it includes <{absent[1]}>, which {hip_in(folder)} does not have; {NEWER}"
     return (
@@ -53,7 +53,7 @@ def without_comgr(log: str) -> str:
     return re.sub(f"(?:{found}){_OF_COMGR}", "", log)
 
 
-def _headers(words: Sequence[str]) -> Path | None:
-    """The folder among ``words`` with HIP's own headers."""
-    folders = [Path(word[2:]) for word in words if word.startswith("-I")]
+def _headers(flags: Sequence[str]) -> Path | None:
+    """The folder among ``flags`` with HIP's own headers."""
+    folders = [Path(flag[2:]) for flag in flags if flag.startswith("-I")]
     return next((folder for folder in folders if (folder / "hip/hip_version.h").is_file()), None)

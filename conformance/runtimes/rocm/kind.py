@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.runtimes.kind import BY_HIPCC, Choice, NoRuntime, Runtime, RuntimeKind
 from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
 from conformance.runtimes.rocm.devices import nodes, of_one_architecture, probed, visible
-from conformance.runtimes.rocm.hiprtc import folder_words, missing_header, without_comgr
+from conformance.runtimes.rocm.hiprtc import folder_flags, missing_header, without_comgr
 from conformance.runtimes.rocm.search import installations, vendor_candidates
 
 
@@ -57,7 +57,7 @@ KIND = RuntimeKind(
     chooses_compiler=True,
     takes_dialect=False,
     target_flags=_target_flags,
-    compile_flags=folder_words,
+    compile_flags=folder_flags,
     readable_log=without_comgr,
     missing_header=missing_header,
     launchers=BY_HIPCC,

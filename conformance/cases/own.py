@@ -1,0 +1,68 @@
+"""What the launch family of a port's own kernel asks of its spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from conformance.cases import FAMILIES
+from conformance.spec import SpecError
+from conformance.spec.kernel import Kernel
+from conformance.spec.load import load_specs
+from conformance.text import did_you_mean
+
+
+def check_own(kernels: Iterable[Kernel]) -> None:
+    """Raises ``SpecError``, at the line of the kernel, for a launch family that there is not, and for parameters or
+    axes with which it cannot make cases."""
+    for kernel in kernels:
+        if kernel.launch in FAMILIES:
+            _check_shipped(kernel)
+        else:
+            raise unknown_family(kernel, ())
+
+
+def _check_shipped(kernel: Kernel) -> None:
+    """The families that come with candle-parity are told what they need by Candle's own kernels of them."""
+    like = _example(kernel.launch)
+    wanted = [(one.name, one.role, one.pointer) for one in like.params]
+    if [(one.name, one.role, one.pointer) for one in kernel.params] != wanted:
+        takes = ", ".join(f"{one.name}: {one.role} {one.dtype}{'*' * one.pointer}" for one in like.params)
+        raise _error(
+            kernel,
+            f"kernel {kernel.name} has other parameters than launch family {kernel.launch!r}",
+            f"expected {{{takes}}} with any dtypes, or `launch:` with another family",
+        )
+    try:
+        FAMILIES[kernel.launch].rows(kernel)
+    except KeyError as missing:
+        axis = str(missing.args[0])
+        value = like.variant.get(axis, "...")
+        raise _error(
+            kernel,
+            f"launch family {kernel.launch!r} needs the axis {axis} of its kernels",
+            f"add it to the stanza, such as `variant: {{{axis}: {value}}}`, as {like.name} has it",
+        ) from None
+
+
+def unknown_family(kernel: Kernel, known: Iterable[str]) -> SpecError:
+    """That there is no launch family of the kernel's name."""
+    names = [*known, *FAMILIES]
+    return _error(
+        kernel,
+        f"there is no launch family {kernel.launch!r}",
+        f"expected one of {', '.join(names)}{did_you_mean(kernel.launch, names)}",
+    )
+
+
+def _error(kernel: Kernel, problem: str, remedy: str) -> SpecError:
+    path, _, line = kernel.upstream.rpartition(":")
+    return SpecError(Path(path), int(line), problem, remedy)
+
+
+@cache
+def _example(launch: str) -> Kernel:
+    specs = load_specs()
+    entries = (*specs.kernels.values(), *specs.launchers.values(), *specs.libraries.values())
+    return next(kernel for kernel in entries if kernel.launch == launch)

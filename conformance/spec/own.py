@@ -1,0 +1,120 @@
+"""Adds to the specs the kernels that a port has and Candle has not, from the folders that its file names."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from conformance.own import OwnFolders
+from conformance.reading import read_bytes
+from conformance.spec import SpecError
+from conformance.spec.kernel import Kernel, Own
+from conformance.spec.load import SpecModule, Specs
+
+_MOST_FILES = 1000
+_MOST_BYTES = 4 << 20
+
+
+def with_own(specs: Specs, folders: OwnFolders, trusted: bool) -> Specs:
+    """``specs`` with the kernels of ``folders``; nothing of the port's Python is run for it. ``trusted`` says that it
+    may be run later.
+
+    Raises ``SpecError``, also for a name or a module that Candle has too, and for a module without a reference file.
+    """
+    paths = sorted(folders.specs.glob("*.yaml")) if folders.specs.is_dir() else []
+    if not paths:
+        raise SpecError(folders.file, None, f"[own] specs: no spec in {folders.specs}", "expected *.yaml files there")
+    for what, folder in (("reference", folders.reference), ("families", folders.families)):
+        if folder is not None and not folder.is_dir():
+            raise SpecError(folders.file, None, f"[own] {what}: there is no folder {folder}", "make it, or correct it")
+    digest = _digest(folders)
+    taken = {**specs.kernels, **specs.launchers, **specs.libraries}
+    modules = {*specs.modules, *specs.launcher_modules, *specs.library_modules}
+    kernels: dict[str, Kernel] = {}
+    found: dict[str, SpecModule] = {}
+    for path in paths:
+        for kernel, module in _read(path, folders, taken, kernels, modules):
+            reference = str(folders.reference / f"{module.name}.py")
+            families = "" if folders.families is None else str(folders.families)
+            kernels[kernel.name] = replace(kernel, own=Own(reference, families, digest, trusted))
+            found[module.name] = module
+    return replace(specs, own=kernels, own_modules=found, own_digest=digest)
+
+
+def _read(
+    path: Path, folders: OwnFolders, taken: dict[str, Kernel], kernels: dict[str, Kernel], modules: set[str]
+) -> Iterator[tuple[Kernel, SpecModule]]:
+    """The kernels of one file; see ``with_own``. ``kernels`` are those of the port's files before it."""
+    # Here, as a run without own kernels does without YAML and pydantic's models.
+    from pydantic import ValidationError
+
+    from conformance.spec.expand import expand
+    from conformance.spec.explain import explain
+    from conformance.spec.model import OwnSpecFile
+    from conformance.spec.nodes import read_document
+
+    document = read_document(path)
+    try:
+        spec = OwnSpecFile.model_validate(document.data)
+    except ValidationError as cause:
+        raise explain(document, cause, OwnSpecFile) from None
+    if spec.module != path.stem:
+        raise document.error(("module",), f"module {spec.module!r} in {path.name}", f"call it {path.stem!r}")
+    if not spec.module.isidentifier():
+        raise document.error(("module",), f"{spec.module!r} is no name of a Python module", "use letters, digits and _")
+    if spec.module in modules:
+        remedy = "name the module, its file and its reference otherwise"
+        raise document.error(("module",), f"{spec.module!r} is one of Candle's modules", remedy)
+    reference = folders.reference / f"{spec.module}.py"
+    if not reference.is_file():
+        functions = ", ".join(dict.fromkeys(stanza.family for stanza in spec.families))
+        remedy = f"add {_shown(reference, folders)} with a function for each family: {functions}"
+        raise document.error(("module",), f"module {spec.module!r} has no reference", remedy)
+    families = tuple(dict.fromkeys(stanza.family for stanza in spec.families))
+    module = SpecModule(spec.module, spec.title, _shown(path, folders), len(document.lines), families)
+    for kernel, place in expand(document, spec, _shown(path, folders)):
+        if kernel.name in taken:
+            what = "is one of Candle's launchers" if taken[kernel.name].is_launcher else "is one of Candle's kernels"
+            remedy = "which its specs judge already: take it out here, or give the port's kernel another name"
+            raise document.error(place, f"{kernel.name} {what} ({taken[kernel.name].upstream})", remedy)
+        if kernel.name in kernels:
+            problem = f"kernel {kernel.name!r} is already defined at {kernels[kernel.name].upstream}"
+            raise document.error(place, problem, "keep one of the two, or tell them apart in the name template")
+        yield kernel, module
+
+
+def _shown(path: Path, folders: OwnFolders) -> str:
+    """``path`` as it lies next to the port's file, for records and errors."""
+    return os.path.relpath(path, folders.file.parent)
+
+
+def _digest(folders: OwnFolders) -> str:
+    """16 hexadecimal digits over the names and contents of everything that describes the kernels.
+
+    Raises ``SpecError`` for more than such folders have: one may have named a whole disk.
+    """
+    digest, count, size = hashlib.sha256(), 0, 0
+    named = [(folders.specs, ".yaml"), (folders.reference, ".py")]
+    named += [] if folders.families is None else [(folders.families, ".yaml")]
+    for folder, suffix in named:
+        for file in _files(folder, suffix):
+            try:
+                content = read_bytes(file, _MOST_BYTES)
+            except OSError as cause:
+                problem = f"cannot be read ({cause.strerror})"
+                raise SpecError(file, None, problem, "correct it, or take it out") from None
+            count, size = count + 1, size + len(content)
+            if count > _MOST_FILES or size > _MOST_BYTES:
+                problem = f"[own]: {folder} has more than {_MOST_FILES} files or {_MOST_BYTES >> 20} MiB"
+                raise SpecError(folders.file, None, problem, "name a folder of its own")
+            digest.update(f"{suffix}\0{file.relative_to(folder)}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+def _files(folder: Path, suffix: str) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        yield from (Path(place) / name for name in sorted(names) if name.endswith(suffix))

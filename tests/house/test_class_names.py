@@ -1,0 +1,31 @@
+"""One name for one thing: a class of conformance/ shares its name with no other."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[2] / "conformance"
+
+TWICE = {
+    "Family": "a launch family, and its stanza in a spec's schema",
+    "Function": "a kernel's function on a device, and in an executor elsewhere",
+    "KernelRow": "a row of a spec's schema, and a kernel as a loaded module reports it",
+    "Places": "where definitions are, and lines of code that executors report",
+    "Pool": "of judges, and of texts in an HTML page",
+    "Remark": "of a spec's schema, and of a run",
+    "Row": "of records, and of what doctor prints",
+}
+"""Names that are there twice, and for what; none is to be added."""
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{file.relative_to(PACKAGE)}:{node.lineno}")
+    shared = {name: where for name, where in places.items() if len(where) > 1 and name not in TWICE}
+    assert shared == {}
+    assert all(len(places[name]) == 2 for name in TWICE.keys() & places.keys())
