@@ -179,8 +179,13 @@ def shown(columns: list[Column], board: Board) -> list[list[str]]:
     ]
 
 
-@browser
-@pytest.mark.parametrize("which", ["made", "committed"])
+@pytest.mark.parametrize(
+    "which",
+    [
+        pytest.param("made", marks=browser),
+        pytest.param("committed", marks=pytest.mark.nightly("reads 20 records and draws the board of each port")),
+    ],
+)
 def test_every_figure_of_the_page_is_the_records(opened: Any, which: str) -> None:
     board = committed() if which == "committed" else board_of([record(), ours()], SPECS)
     page = opened(render_board(board))
@@ -206,7 +211,7 @@ def test_every_port_has_a_row_with_its_percentage(opened: Any) -> None:
     assert page.texts("#parity thead th") == ["Module", "names", "cpu wave64", "cpu wave32"]
 
 
-@browser
+@pytest.mark.nightly("lays out a board of eight ports 48 times")
 @pytest.mark.parametrize("media", ["screen", "print"])
 def test_nothing_is_wider_than_the_window(opened: Any, media: str) -> None:
     page = opened(render_board(committed()))
