@@ -43,7 +43,7 @@ SHOTS = (
     Shot("report-768.png", "report", "view=list", 768, 700),
     Shot("report-390.png", "report", "", 390, 844),
     Shot("report-dark.png", "report", "", 1200, 760, "dark"),
-    Shot("report-map.png", "report", "module=binary", 768, 500),
+    Shot("report-map.png", "report", "status=pass,fail", 1440, 900),
     Shot("report-kernel.png", "report", "kernel=cast_bf16_u8", 1200, 760),
     Shot("board-1440.png", "board", "", 1440, 900),
     Shot("board-768.png", "board", "view=classes", 768, 700),
