@@ -11,8 +11,9 @@ import pytest
 from conformance.outcome import Failure
 from conformance.record import KernelResult, Port, Record, every_kernel, write_record
 from conformance.report.board import board_of, render_board, render_board_markdown
+from conformance.report.board.columns import Board, Column
 from conformance.spec.load import load_specs
-from tests.boards import REPORTS, committed
+from tests.boards import committed
 from tests.commands import answer
 from tests.runs import run_info
 
@@ -144,33 +145,109 @@ def test_the_command_writes_both_pages(tmp_path: Path, capsys: pytest.CaptureFix
     assert (tmp_path / "b.html").read_text().startswith("<!doctype html>")
 
 
+def test_a_port_is_one_row_with_its_best_run_and_the_best_port_is_first() -> None:
+    better = record(result("uelu_f32", "pass", cases=4), wave=32)
+    (first, second) = board_of([record(), better, ours()], SPECS).rows()
+    assert (first.port, first.best.level, first.text) == ("candle-parity", "cpu wave64", "748 of 748 kernels")
+    assert (second.port, second.best.level, [one.level for one in second.others]) == (
+        "mine",
+        "cpu wave32",
+        ["cpu wave64"],
+    )
+    unknown = better.summary.not_run
+    assert second.text == f"2 of 748 kernels; 2 fail, {better.summary.missing} without a source, {unknown} unknown"
+
+
+def test_a_kernel_is_unknown_where_no_record_of_the_port_has_a_verdict() -> None:
+    other = Record.of(record(wave=32).run, every_kernel(SPECS, [result("uelu_f32", "fail", cases=4, failed=1)]))
+    (row,) = board_of([record(), other], SPECS).rows()
+    assert row.unknown == record().summary.not_run - 1
+    assert f"1 judged in other runs only, {row.unknown} unknown" in row.text
+
+
 FIGURES = """rows => rows.map(row => [...row.cells].slice(1).map(
     cell => cell.firstElementChild?.ariaLabel?.split(": ").at(-1) ?? cell.textContent))"""
-WINDOWS = pytest.mark.parametrize("width", [1440, 390])
+WIDTHS = (1440, 768, 390)
+browser = pytest.mark.slow("opens boards in a browser")
+VIEWS = ["", "#view=parity", "#view=parity&port=candle-parity", "#view=classes", "#view=records", "#cell=1%3Aunary%2F"]
 
 
-@WINDOWS
-@pytest.mark.parametrize("which", ["made", "committed"])
-def test_every_figure_of_the_page_is_the_records(opened: Any, which: str, width: int) -> None:
-    board = committed() if which == "committed" else board_of([record(), ours()], SPECS)
-    html = (REPORTS / "board.html").read_text(encoding="utf-8") if which == "committed" else render_board(board)
-    page = opened(html, viewport={"width": width, "height": 844})
-    shown = page.tab.locator("#parity tbody tr").evaluate_all(FIGURES)
-    assert shown == [
-        [column.figure(column.rows[at] for at in numbers).text for column in board.columns]
+def shown(columns: list[Column], board: Board) -> list[list[str]]:
+    return [
+        [column.figure(column.rows[at] for at in numbers).text for column in columns]
         for _, _, numbers in board.groups()
     ]
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        pytest.param("made", marks=browser),
+        pytest.param("committed", marks=pytest.mark.nightly("reads 20 records and draws the board of each port")),
+    ],
+)
+def test_every_figure_of_the_page_is_the_records(opened: Any, which: str) -> None:
+    board = committed() if which == "committed" else board_of([record(), ours()], SPECS)
+    page = opened(render_board(board))
+    page.open("#view=parity")
+    rows = page.tab.locator("#parity tbody tr")
+    assert rows.evaluate_all(FIGURES) == shown([row.best for row in board.rows()], board)
+    for port, columns in board.ports().items():
+        page.open(f"#view=parity&port={port}")
+        assert rows.evaluate_all(FIGURES) == shown(columns, board)
     assert {column.figure().passing for column in board.judged} == {
         column.record.summary.passed for column in board.judged
     }
-    assert not page.wider_than_the_window()
 
 
+@browser
+def test_every_port_has_a_row_with_its_percentage(opened: Any) -> None:
+    page = opened(render_board(board_of([record(), record(wave=32), ours()], SPECS)))
+    rows = [" ".join(text.split()) for text in page.texts("#ports tbody tr")]
+    assert rows[0].startswith("candle-parity unknown 100.0% 748 of 748 kernels cpu wave64 run on the host")
+    assert rows[1].startswith("mine aaaaaaaaaaaa 0.1% 1 of 748 kernels; 2 fail, ")
+    assert rows[1].endswith("cpu wave32 0.1%")
+    page.tab.click("#ports a:text('mine')")
+    assert page.texts("#parity thead th") == ["Module", "names", "cpu wave64", "cpu wave32"]
+
+
+@pytest.mark.nightly("lays out a board of eight ports 48 times")
+@pytest.mark.parametrize("media", ["screen", "print"])
+def test_nothing_is_wider_than_the_window(opened: Any, media: str) -> None:
+    page = opened(render_board(committed()))
+    page.tab.emulate_media(media=media)
+    for view in VIEWS:
+        page.open(view)
+        for width in (*WIDTHS, A4):
+            page.tab.set_viewport_size({"width": width, "height": 800})
+            assert not page.wider_than_the_window(), (view, width)
+
+
+A4 = 703
+"""The width of a sheet without its margins, in CSS pixels."""
+
+
+@browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_print_has_every_port_module_class_and_record(opened: Any, scheme: str) -> None:
+    board = committed()
+    page = opened(render_board(board), viewport={"width": A4, "height": 1000}, color_scheme=scheme)
+    page.tab.emulate_media(media="print", color_scheme=scheme)
+    counts = {name: page.tab.locator(f"#{name} tbody tr:visible").count() for name in ("ports", "parity", "records")}
+    assert counts == {"ports": len(board.ports()), "parity": len(board.groups()), "records": len(board.judged)}
+    assert page.tab.locator("#classes .why > li:visible").count() > 20
+    outside = "found => found.filter(one => one.getBoundingClientRect().right > innerWidth).map(one => one.outerHTML)"
+    assert page.tab.locator(".views td:visible, .views th:visible").evaluate_all(outside) == []
+    assert page.tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+@browser
 def test_a_cell_opens_its_kernels_and_escape_goes_back_to_it(opened: Any) -> None:
     page = opened(render_board(board_of([record(), ours()], SPECS)))
+    page.open("#view=parity")
     page.tab.focus('[data-cell="1:unary/"]')
     page.tab.keyboard.press("Enter")
-    assert page.address == "#cell=1%3Aunary%2F"
+    assert page.address == "#view=parity&cell=1%3Aunary%2F"
     panel = page.texts("#kernel")[0]
     for text in ("mine, cpu wave64: unary", "1 of 123, 120 unknown", "9 ulp off", COMMAND, "git clone", "Unknown: 120"):
         assert text in panel
@@ -182,27 +259,32 @@ def test_a_cell_opens_its_kernels_and_escape_goes_back_to_it(opened: Any) -> Non
     assert "uneg_f32" not in page.texts("#kernel")[0]
 
 
-def test_the_classes_of_mistakes_are_a_view(opened: Any) -> None:
+@browser
+def test_only_the_classes_of_mistakes_that_occur_are_named(opened: Any) -> None:
     page = opened(render_board(board_of([record(), ours()], SPECS)))
-    page.open("#view=classes&port=mine")
-    rows = [" ".join(text.split()) for text in page.texts("#classes tbody tr")]
-    assert "L05 Other parameters than Candle's 1" in rows
-    assert rows[-1] == f"unknown: not judged {record().summary.not_run}"
-    page.tab.click("#classes tbody a >> nth=0")
+    page.open("#view=classes")
+    items = [" ".join(text.split()) for text in page.texts("#classes .why > li")]
+    assert items[0] == "L05 Other parameters than Candle's mine cpu wave64: 1 kernel"
+    assert len(items) == 2
+    page.tab.click("#classes a >> nth=0")
     assert "uneg_f32" in page.texts("#kernel")[0]
+    page.open("#view=classes&port=candle-parity")
+    assert page.texts("#classes p") == ["No mistake was seen in what was judged."]
 
 
+@browser
 def test_rows_are_sorted_and_filtered_by_the_address(opened: Any) -> None:
     page = opened(render_board(board_of([record(), ours()], SPECS)))
-    page.open("#sort=module&dtype=f16&port=mine")
+    page.open("#view=parity&sort=module&dtype=f16&port=mine")
     modules = page.texts("#parity tbody th:not(.family)")
     assert modules[0] == "all kernels"
     assert modules[1:] == sorted(modules[1:])
-    assert page.tab.locator("#parity thead .port").all_inner_texts() == ["mine"]
+    assert page.texts("#parity thead th") == ["Module ↑", "names", "cpu wave64"]
     page.tab.click('#parity [data-sort="1"]')
     assert "sort=1" in page.address
 
 
+@browser
 def test_hostile_texts_stay_texts(opened: Any) -> None:
     port = Port(name=HOSTILE, repository=f"https://x/{HOSTILE}", commit=HOSTILE)
     bad = result("uabs_f32", "compile_error", message=HOSTILE)
@@ -213,14 +295,16 @@ def test_hostile_texts_stay_texts(opened: Any) -> None:
         assert page.tab.locator("img").count() == 0
 
 
-@pytest.mark.skipif(importlib.util.find_spec("axe_playwright_python") is None, reason="axe is not installed")
-@WINDOWS
-def test_axe_finds_nothing(opened: Any, width: int) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
+@browser
+@pytest.mark.skipif(
+    importlib.util.find_spec("axe_playwright_python") is None,
+    reason="the Python package axe-playwright-python is not installed",
+)
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (768, "dark"), (390, "light")])
+def test_axe_finds_nothing(opened: Any, width: int, scheme: str) -> None:
     size = {"width": width, "height": 844}
-    page = opened(render_board(board_of([record(), ours()], SPECS)), viewport=size, bypass_csp=True)
-    for address in ("", "#view=classes", "#view=records", "#cell=1%3Aunary%2F"):
+    html = render_board(board_of([record(), ours()], SPECS))
+    page = opened(html, viewport=size, color_scheme=scheme, bypass_csp=True)
+    for address in VIEWS:
         page.open(address)
-        found = Axe().run(page.tab).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], address
+        assert page.axe() == [], address

@@ -301,6 +301,9 @@ def test_print_has_the_map_and_the_causes_and_no_controls(opened: Any) -> None:
     assert page.tab.locator("#map a.cell:visible").count() == 748
     assert page.tab.locator("#causes details .names a:visible").count() == 1
     assert page.tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.tab.set_viewport_size({"width": 703, "height": 1000})  # A4 without its margins
+    outside = "found => found.filter(one => one.getBoundingClientRect().right > innerWidth).map(one => one.title)"
+    assert page.tab.locator("#map a.cell").evaluate_all(outside) == []
     assert page.tab.pdf()[:4] == b"%PDF"
 
 

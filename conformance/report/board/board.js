@@ -1,6 +1,6 @@
 // What is shown is in the address: "#view=classes&dtype=f16&port=odellus". What is not there has its usual value.
-const VIEWS = [["parity", "Parity"], ["classes", "Bug classes"], ["records", "Records"]];
-const usual = { view: "parity", dtype: "", port: "", sort: "", cell: "" };
+const VIEWS = [["ports", "Ports"], ["parity", "Modules"], ["classes", "Bug classes"], ["records", "Records"]];
+const usual = { view: "ports", dtype: "", port: "", sort: "", cell: "" };
 const PASS = data.statuses.findIndex(([status]) => status === "pass");
 const UNKNOWN = data.statuses.findIndex(([status]) => status === "not_run");
 const MISSING = data.statuses.findIndex(([status]) => status === "missing");
@@ -26,7 +26,9 @@ function go(changes) {
 }
 
 const ofType = (at) => state.dtype === "" || data.kernels[at][1] === state.dtype;
-const shownColumns = (every) => every.filter((column) => state.port === "" || column.port === state.port);
+// Of one port every column, of all ports the best run of each.
+const shownColumns = () => (state.port === "" ? data.best.map((at) => data.columns[at]) : data.columns.filter((column) => column.port === state.port));
+const nameOfColumn = (column) => (state.port === "" ? column.port : column.level);
 const judged = data.columns.filter((column) => column.level !== "names");
 
 function figure(column, numbers) {
@@ -45,41 +47,34 @@ function figure(column, numbers) {
 const nameOf = ([module, family]) => family || module || "all kernels";
 const keyOf = ([module, family]) => `${module}/${family}`;
 
-// At parity, then what fails; the rest has no source, or is unknown.
-function bar({ passing, failing, total }) {
-  const rect = (width, kind) => svg("rect", { width: (100 * width) / total, height: 4, class: kind });
-  return svg("svg", { class: "bar", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" }, rect(total, "rest"), rect(passing + failing, "failing"), rect(passing, ""));
+// At parity, then what fails, then what has no source; at the end what is unknown.
+function bar({ passing, failing, unknown, total }) {
+  const rect = (width, kind, x = 0) => svg("rect", { x: (100 * x) / total, width: (100 * width) / total, height: 4, class: kind });
+  return svg("svg", { class: "bar", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" }, rect(total, "rest"), rect(unknown, "unknown", total - unknown), rect(passing + failing, "failing"), rect(passing, ""));
 }
 
 function cellOf(column, group, numbers) {
   const count = figure(column, numbers);
   const { text, percent } = count;
-  if (text === "unknown") return el("td", { class: "quiet" }, "unknown");
+  if (text === "unknown") return el("td", { class: "quiet", "data-column": nameOfColumn(column) }, "unknown");
   const cell = `${data.columns.indexOf(column)}:${keyOf(group)}`;
-  const link = el("a", { href: address({ cell }), class: state.cell === cell ? "chosen" : null, "data-cell": cell, "aria-label": `${column.port}, ${column.level}, ${nameOf(group)}: ${text}` }, `${percent}% `, el("span", { class: "quiet" }, text.replace(" of ", "/")));
-  link.append(bar(count));
-  return el("td", {}, link);
+  const link = el("a", { href: address({ cell }), class: state.cell === cell ? "chosen" : null, "data-cell": cell, "aria-label": `${column.port}, ${column.level}, ${nameOf(group)}: ${text}` }, el("b", {}, `${percent}%`), bar(count), el("span", { class: "quiet" }, text.replace(" of ", "/")));
+  return el("td", { "data-column": nameOfColumn(column) }, link);
 }
 
-// Columns of a port stand together, and the first has a line before it.
-const starts = (columns, at) => (at === 0 || columns[at].port !== columns[at - 1].port ? "starts" : "");
-
-function heads(columns, first, sorts) {
-  const ports = columns.map((column, at) => [column.port, at]).filter(([, at]) => starts(columns, at));
-  const button = (key, text) => {
-    const next = state.sort === key ? "" : key;
-    return el("button", { type: "button", "data-sort": key, onclick: () => go({ sort: next }) }, text + (state.sort === key ? " ↑" : ""));
+function heads(columns) {
+  const head = (key, text) => {
+    const sorted = state.sort === key;
+    return el("th", { scope: "col", "aria-sort": sorted ? "ascending" : null },
+      el("button", { type: "button", "data-sort": key, onclick: () => go({ sort: sorted ? "" : key }) }, text + (sorted ? " ↑" : "")));
   };
-  return el("thead", {},
-    el("tr", {}, el("td", {}), ports.map(([port]) => el("th", { class: "port starts", scope: "colgroup", colspan: columns.filter((column) => column.port === port).length }, port))),
-    el("tr", {}, el("th", { scope: "col", "aria-sort": sorts && state.sort === "module" ? "ascending" : null }, sorts ? button("module", first) : first),
-      columns.map((column, at) => el("th", { scope: "col", class: starts(columns, at), "aria-sort": sorts && state.sort === String(data.columns.indexOf(column)) ? "ascending" : null }, sorts ? button(String(data.columns.indexOf(column)), column.level) : column.level))));
+  return el("thead", {}, el("tr", {}, head("module", "Module"), columns.map((column) => head(String(data.columns.indexOf(column)), nameOfColumn(column)))));
 }
 
 const region = (label, table) => el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
 
 function drawParity() {
-  const columns = shownColumns(data.columns);
+  const columns = shownColumns();
   const blocks = [];
   for (const group of data.groups) {
     const numbers = group[2].filter(ofType);
@@ -97,29 +92,35 @@ function drawParity() {
   if (state.sort !== "" && (by || state.sort === "module")) blocks.sort((a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0));
   const rows = blocks.flat().map(([group, numbers]) => {
     const cells = columns.map((column) => cellOf(column, group, numbers));
-    cells.forEach((cell, at) => starts(columns, at) && cell.classList.add("starts"));
     return el("tr", {}, el("th", { scope: "row", class: group[1] ? "family" : null }, nameOf(group)), cells);
   });
-  one("#parity [data-table]").replaceChildren(region("At parity", el("table", { class: "plain board" }, heads(columns, "Module", true), el("tbody", {}, rows))));
+  const which = state.port === "" ? "Of each port its best run; choose a port to see all of its runs." : `All runs of ${state.port}.`;
+  one("#parity [data-table]").replaceChildren(el("p", { class: "quiet" }, which), region("At parity", el("table", { class: "plain board" }, heads(columns), el("tbody", {}, rows))));
 }
 
 // The kernels of a column that are under a cause.
 const under = (column, cause) => Object.entries(column.why).filter(([at, [causes]]) => causes.includes(cause) && ofType(Number(at))).map(([at]) => Number(at));
 
+// The causes that occur, by bug class: under each the ports that have it, with a link for each run that shows it.
 function drawClasses() {
-  const columns = shownColumns(judged);
+  const runs = judged.filter((column) => state.port === "" || column.port === state.port);
   const order = data.causes.map((cause, at) => [cause[0] || "~", cause[1], at]).sort();
-  const rows = order.map(([, , at]) => [at, columns.map((column) => under(column, at).length)]).filter(([, counts]) => counts.some(Boolean)).map(([at, counts]) => {
-    const [mark, title] = data.causes[at];
-    return el("tr", {}, el("th", { scope: "row" }, mark ? el("b", {}, `${mark} `) : "", title), counts.map((count, which) => {
-      const cell = `${data.columns.indexOf(columns[which])}:cause/${at}`;
-      const link = count ? el("a", { href: address({ cell }), "data-cell": cell, class: state.cell === cell ? "chosen" : null, "aria-label": `${columns[which].port}, ${columns[which].level}, ${title}: ${counted(count, "kernel")}` }, number(count)) : el("span", { class: "quiet" }, "none seen");
-      return el("td", { class: starts(columns, which) }, link);
-    }));
-  });
-  const numbers = data.kernels.map((_, at) => at).filter(ofType);
-  rows.push(el("tr", {}, el("th", { scope: "row" }, "unknown: not judged"), columns.map((column, at) => el("td", { class: starts(columns, at) }, number(figure(column, numbers).unknown)))));
-  one("#classes [data-table]").replaceChildren(region("Bug classes", el("table", { class: "plain board" }, heads(columns, "Class and cause", false), el("tbody", {}, rows))));
+  const items = [];
+  for (const [, title, at] of order) {
+    const ports = new Map();
+    for (const column of runs) {
+      const count = under(column, at).length;
+      if (count) ports.set(column.port, [...(ports.get(column.port) ?? []), [column, count]]);
+    }
+    if (!ports.size) continue;
+    const links = (found) => found.flatMap(([column, count], number) => {
+      const cell = `${data.columns.indexOf(column)}:cause/${at}`;
+      return [number ? ", " : "", el("a", { href: address({ cell }), "data-cell": cell, class: state.cell === cell ? "chosen" : null }, `${column.level}: ${counted(count, "kernel")}`)];
+    });
+    const mark = data.causes[at][0];
+    items.push(el("li", {}, el("h3", {}, mark ? `${mark} ` : "", title), el("ul", {}, [...ports].map(([port, found]) => el("li", {}, el("b", {}, port), " ", links(found))))));
+  }
+  one("#classes [data-table]").replaceChildren(items.length ? el("ul", { class: "why" }, items) : el("p", { class: "quiet" }, "No mistake was seen in what was judged."));
 }
 
 // What the address opens: title, column and the numbers of its kernels.
@@ -185,6 +186,7 @@ function show() {
   for (const [id] of VIEWS) one(`#${id}`).hidden = id !== state.view;
   one("nav").replaceChildren(...VIEWS.map(([id, title]) => el("a", { href: address({ view: id, cell: "" }), "aria-current": state.view === id ? "page" : null }, title)));
   for (const key of ["port", "dtype"]) one(`#${key}`).value = state[key];
+  one(".controls").hidden = ["ports", "records"].includes(state.view);
   drawParity();
   drawClasses();
   drawPanel();

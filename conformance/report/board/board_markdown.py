@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.report.again import again
-from conformance.report.board.columns import NAMES, Board, Column
+from conformance.report.board.columns import NAMES, Board, Column, PortRow
 from conformance.report.causes.find import Finding, Share
 from conformance.report.markdown import table
 from conformance.report.runs import executed
@@ -16,16 +16,19 @@ _NAMED = 4
 
 def render_board_markdown(board: Board) -> str:
     """The whole document."""
-    heads = ["Kernels", *(plain(f"{column.port}: {column.level}") for column in board.columns)]
+    ports = board.rows()
+    best = [row.best for row in ports]
+    heads = ["Kernels", *(plain(row.port) for row in ports)]
     body = []
     for module, family, numbers in board.groups():
         name = f"· {plain(family)}" if family else f"**{plain(module or 'all')}**"
-        figures = [column.figure(column.rows[at] for at in numbers).text for column in board.columns]
+        figures = [column.figure(column.rows[at] for at in numbers).text for column in best]
         body.append([name, *figures])
     lines = ["# Ports of Candle's kernels", "", "Written by `candle-parity board` from records; do not edit.", ""]
     lines += [f"- {plain(note)}" for note in board.notes]
+    lines += ["", "## Ports, by their best run", "", *table(*_ports(ports), "lrllll")]
     lines += ["", "## Records", "", *table(*_records(board.judged), "llllll"), ""]
-    lines += ["## Parity", "", *table(heads, body, "l" + "r" * len(board.columns)), ""]
+    lines += ["## Parity of the best runs", "", *table(heads, body, "l" + "r" * len(best)), ""]
     lines += ["## Causes", "", "Each with the command that judges the first kernel again.", ""]
     for port, columns in board.ports().items():
         lines += [f"### {plain(port)}", ""]
@@ -34,6 +37,21 @@ def render_board_markdown(board: Board) -> str:
         for column in columns:
             lines += [*_causes(column), ""] if column.level != NAMES else []
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _ports(rows: Iterable[PortRow]) -> tuple[list[str], list[list[str]]]:
+    heads = ["Port", "At parity", "Kernels", "Best run", "Other runs", "Commit"]
+    return heads, [
+        [
+            plain(row.port),
+            f"{row.best.figure().percent}%",
+            plain(row.text),
+            plain(f"{row.best.level}: {executed(row.best.record.run)}"),
+            plain(", ".join(f"{other.level} {other.figure().percent}%" for other in row.others)),
+            plain(row.best.places[0]),
+        ]
+        for row in rows
+    ]
 
 
 def _records(columns: Iterable[Column]) -> tuple[list[str], list[list[str]]]:

@@ -32,6 +32,7 @@ def render_board(board: Board) -> str:
         script,
         _data(board),
         notes=board.notes,
+        rows=[(row, executed(row.best.record.run)) for row in board.rows()],
         columns=[(column, executed(column.record.run)) for column in board.judged],
     )
 
@@ -42,6 +43,7 @@ def _data(board: Board) -> dict[str, Any]:
     data: dict[str, Any] = {
         "statuses": [[status, ROWS[status].sign, ROWS[status].words] for status in STATUSES],
         "kernels": [[kernel.name, kernel.variant.get("dtype", "")] for kernel in board.kernels],
+        "best": [board.columns.index(row.best) for row in board.rows()],
         "groups": [list(group) for group in board.groups()],
         "columns": [
             {
