@@ -307,7 +307,7 @@ def _ends_of_8_bits(buffer: WrongBuffer) -> bool:
 
 
 def _step_towards_zero(buffer: WrongBuffer) -> bool:
-    """Whether every wrong element is the float next to the expected one, nearer to 0, and be it 0 for the smallest."""
+    """Whether every wrong element is the next float towards 0, including 0."""
     e = buffer.elements
     smaller = np.abs(e.got) < np.abs(e.expected)
     return e.is_float and bool((smaller & (e.wrong.steps == 1)).all())
