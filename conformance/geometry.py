@@ -11,9 +11,15 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class GeometryRow:
     """Grid, block (x, y, z) and dynamic shared memory that the port launches ``kernels`` with, as expressions; ``None``
-    where they are Candle's."""
+    where they are Candle's. ``when`` is the condition under which it launches them at all; ``None``: always."""
 
     kernels: str
     grid: tuple[str, str, str] | None = None
     block: tuple[str, str, str] | None = None
     shared: str | None = None
+    when: str | None = None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether any of grid, block and shared memory is the port's own."""
+        return not (self.grid is None and self.block is None and self.shared is None)

@@ -163,6 +163,11 @@ class KernelResult(Row):
     """What is wrong upstream, where the port declares that it is right there; the right result was expected."""
     geometry: str | None = None
     """What of the launches is the port's own and not Candle's."""
+    launched_when: str | None = None
+    """The condition under which alone the port launches the kernel, as it declares."""
+    never_launched: Count = 0
+    """How many cases that condition leaves without a part in the status; they are among ``unasked`` or ``robustness``.
+    """
     observations: Annotated[tuple[Observation, ...], FailFast()] = ()
     """Of a kernel that failed, every failing case with its evidence."""
     passed: Texts = ()

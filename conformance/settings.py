@@ -89,6 +89,7 @@ class Settings(Options):
         read=int,
         choices=(32, 64),
         help="wave size of the cpu runtime (default: 64, and 32 for CUDA sources)",
+        in_file=True,
         pytest=True,
         repeated=True,
     )
@@ -98,6 +99,7 @@ class Settings(Options):
         metavar="GFX",
         help="cpu runtime: the AMD GPU whose macros sources see; isa: whose machine code is interpreted (gfx942)",
         compiles=True,
+        in_file=True,
         repeated=True,
     )
     perturb: int = judging(
@@ -237,8 +239,9 @@ class Settings(Options):
     )
 
     def filled(self, file: Settings) -> Self:
-        """These settings, and those of the port's ``file`` where they have their default, but for what compiles."""
-        rows = [row for row in Settings.rows() if row.in_file and not row.compiles]
+        """These settings, and those of the port's ``file`` where they have their default. What sources are compiled
+        with is not among them (``conformance.port.options``), but for ``arch``, which the runtime needs too."""
+        rows = [row for row in Settings.rows() if row.in_file and (not row.compiles or row.name == "arch")]
         return replace(self, **{row.name: getattr(file, row.name) for row in rows if self._is_default(row)})
 
     def _is_default(self, row: Option) -> bool:

@@ -40,14 +40,17 @@ def parse(text: str) -> Value:
     and evaluates nothing of it. Raises ``ValueError`` for another text; what is returned raises it for an unknown name,
     a division by 0 and a number that is too large.
     """
+    return _compiled(_tree(text), text, 0)
+
+
+def _tree(text: str) -> ast.expr:
     if len(text) > _LONGEST:
         raise ValueError(f"{shortened(text)!r} is longer than {_LONGEST} characters")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         why = getattr(error, "msg", "it cannot be parsed")
         raise ValueError(f"{shortened(text)!r} is not an expression: {why}") from None
-    return _compiled(tree, text, 0)
 
 
 def _compiled(node: ast.expr, text: str, depth: int) -> Value:
@@ -87,12 +90,54 @@ def _bounded(number: int) -> int:
     return number
 
 
+Condition = Callable[[Mapping[str, int]], bool]
+
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+def parse_condition(text: str) -> Condition:
+    """Whether ``text`` holds, given the values of its names: ``el > 32 and 32 * rows != 64``.
+
+    It compares expressions of ``parse`` by ``<``, ``<=``, ``>``, ``>=``, ``==`` and ``!=``, and joins such by ``and``,
+    ``or`` and ``not``. Raises ``ValueError`` for another text, as ``parse``; so does what is returned.
+    """
+    return _condition(_tree(text), text, 0)
+
+
+def _condition(node: ast.expr, text: str, depth: int) -> Condition:
+    if depth > _DEEPEST:
+        raise ValueError(f"{shortened(text)!r} is nested too deep")
+    match node:
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
+            compare, one, other = _COMPARISONS[type(op)], *(_compiled(each, text, depth + 1) for each in (left, right))
+            return lambda names: compare(one(names), other(names))
+        case ast.BoolOp(op=op, values=values):
+            every = [_condition(each, text, depth + 1) for each in values]
+            decide = all if isinstance(op, ast.And) else any
+            return lambda names: decide(each(names) for each in every)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = _condition(operand, text, depth + 1)
+            return lambda names: not inner(names)
+    raise ValueError(
+        f"{shortened(text)!r}: {shortened(ast.unparse(node))!r} is no condition; expected a comparison such as "
+        "el > 32, with < <= > >= == != and, or, not"
+    )
+
+
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 _MOST_THREADS = 1024
 _MOST_SHARED = 1 << 20
 _AXES = "xyz"
 
 parsed = lru_cache(maxsize=1024)(parse)
+_parsed_condition = lru_cache(maxsize=1024)(parse_condition)
 
 
 def launched_as(row: GeometryRow, case: Case, launch: Launch, wave: int, where: str = "the geometry") -> Launch:
@@ -111,7 +156,17 @@ def launched_as(row: GeometryRow, case: Case, launch: Launch, wave: int, where: 
         raise ValueError(f"{where} makes a block of {threads} threads here; {_MOST_THREADS} are the most")
     if not 0 <= shared <= _MOST_SHARED:
         raise ValueError(f"{where} asks for {shared} bytes of shared memory here; 0 to {_MOST_SHARED} can be")
-    return replace(launch, grid=grid, block=block, shared=shared, own_geometry=True)
+    return replace(launch, grid=grid, block=block, shared=shared, own_geometry=row.is_own)
+
+
+def is_launched(row: GeometryRow, case: Case, launch: Launch, wave: int) -> bool:
+    """Whether the port launches ``case`` at all, in waves of ``wave``; raises ``ValueError``."""
+    if row.when is None:
+        return True
+    try:
+        return _parsed_condition(row.when)(_names(case, launch, wave))
+    except ValueError as error:
+        raise ValueError(f"{shortened(row.when)!r}: {error}") from None
 
 
 def sizes_of(

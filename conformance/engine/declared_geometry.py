@@ -1,4 +1,4 @@
-"""Cases in the launch geometry that a port declares."""
+"""Cases in the launch geometry that a port declares, and those that it never launches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from conformance.cases.geometry import launched_as
+from conformance.cases.case import Case
+from conformance.cases.geometry import is_launched, launched_as
+from conformance.cases.launch import Launch
+from conformance.geometry import GeometryRow
 from conformance.outcome import Evidence
 from conformance.port.config import OPTIONS_FILE
 from conformance.port.declared.declared import Declared
@@ -16,6 +19,10 @@ from conformance.verdict.evidence import IMPOSSIBLE_GEOMETRY
 from conformance.verdict.trials import TrialCase
 
 
+class NoLaunch(Exception):
+    """The port's condition leaves no case of a kernel, or has no answer; the message names file and row."""
+
+
 def with_geometry(cases: Iterable[TrialCase], declared: Declared, kernel: str, wave: int) -> Iterator[TrialCase]:
     """``cases`` of ``kernel`` with the geometry that the port declares, if it does; a case that cannot be launched with
     it has a flaw, which names the file and the row."""
@@ -23,10 +30,39 @@ def with_geometry(cases: Iterable[TrialCase], declared: Declared, kernel: str, w
     if row is None:
         yield from cases
         return
-    number = declared.launch.index(row) + 1
-    where = f"{Path(declared.file).name or OPTIONS_FILE}: launch, row {number} ({shortened(row.kernels)!r})"
+    where = _place(declared, row)
     for case in cases:
         try:
             yield replace(case, launch=launched_as(row, case.case, case.launch, wave, where))
         except ValueError as error:
             yield replace(case, flaw=str(error), evidence=Evidence(fault=IMPOSSIBLE_GEOMETRY))
+
+
+def launched_by_port(
+    declared: Declared, row: GeometryRow, launches: Iterable[tuple[Case, Launch]], wave: int
+) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
+    """The cases of a kernel that the port launches by ``row``, and those that it says it never does, in waves of
+    ``wave``.
+
+    Raises ``NoLaunch``.
+    """
+    ever: list[Case] = []
+    never: list[Case] = []
+    for case, launch in launches:
+        try:
+            mine = is_launched(row, case, launch, wave)
+        except ValueError as error:
+            raise NoLaunch(f"{_place(declared, row)}: when: {case.id}: {error}") from None
+        (ever if mine else never).append(case)
+    if never and not ever:
+        raise NoLaunch(
+            f"{_place(declared, row)}: when: {row.when!r} holds in none of the {len(never)} cases of "
+            f"{never[0].kernel}; correct it, or exclude the kernel"
+        )
+    return tuple(ever), tuple(never)
+
+
+def _place(declared: Declared, row: GeometryRow) -> str:
+    """``candle-parity.toml: launch, row 2 ('mul_mat_q4_*')``."""
+    file = Path(declared.file).name or OPTIONS_FILE
+    return f"{file}: launch, row {declared.launch.index(row) + 1} ({shortened(row.kernels)!r})"

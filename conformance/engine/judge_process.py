@@ -17,7 +17,7 @@ from typing import get_args
 
 from conformance.cases.case import Case
 from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer
-from conformance.engine.declared_geometry import with_geometry
+from conformance.engine.declared_geometry import NoLaunch, launched_by_port, with_geometry
 from conformance.engine.executor_client import ExecutorClient, Launching
 from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Library, LostLoading
@@ -29,21 +29,20 @@ from conformance.engine.reuse import KeptVerdicts
 from conformance.engine.vendor_libraries import VendorLibraries
 from conformance.notices import take_warnings
 from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness
+from conformance.port.config import Excluded
 from conformance.port.declared.geometry import described, geometry_of
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Entry, Kernel
+from conformance.verdict.blame import TRIES, Action, Event, State, decide, lost_event, outcome_event
 from conformance.verdict.evidence import fault_kind
 from conformance.verdict.loop import run_cases
 from conformance.verdict.trials import with_wave
 from reference import NoReference
 
-TRIES = 5
-"""Executors that a kernel may take up, most of them lost to its neighbours on a shared device."""
-
-DEATHS = 2
-"""Executors that a kernel has to bring down, the second one alone, before it is called the cause."""
+_NOT_THERE = ("missing", "compile_error")
+"""What a kernel is that a port does not have: no source defines it, or one that it does not compile."""
 
 
 class Judge:
@@ -57,7 +56,8 @@ class Judge:
         self._progress = progress
         self._setup = setup
         self._mode = mode
-        self._losses: dict[tuple[str, str], int] = {}
+        self._losses: set[tuple[Entry, str]] = set()
+        """Sources that have cost an executor while they were loaded, as kernels or as launchers."""
         self._deadly: dict[Entry, dict[str, str]] = {entry: {} for entry in get_args(Entry)}
         self._opinion = SecondOpinion(mode.tree.options, setup.wave, setup.arch)
         self._executors = ExecutorClient(channel, self._renewed, runtime_kind(setup.runtime).launch_seconds)
@@ -99,34 +99,45 @@ class Judge:
                     self._library.load_no_parts(source)
                     return self._deadly["kernel"][source]
             except HipError:
-                if fresh:
+                if decide(Event.NOT_LOADED, State(fresh=fresh)) is not Action.ALONE:
                     raise
             self._executors.alone()
 
     def _lost_loading(self, entry: Entry, lost: LostLoading, fresh: bool) -> None:
-        """Remember that loading a source cost an executor; the second time, or a hang with nothing before it, it is
-        known as deadly. One that was lost to another judge's kernel meanwhile says nothing of the source."""
+        """Remember that loading a source cost an executor, and the source as deadly if it is to blame."""
         end = self._executors.lost(lost.lost)
-        if not end.suspect:
-            return
         key = (entry, lost.source)
-        self._losses[key] = self._losses.get(key, 0) + 1
-        if self._losses[key] == DEATHS or (fresh and lost.lost.kind == "silent"):
+        state = State(fresh=fresh, mine=end.suspect, before=key in self._losses)
+        if end.suspect:
+            self._losses.add(key)
+        if decide(lost_event(lost.lost.kind == "silent", loading=True), state) is Action.BLAME:
             self._deadly[entry][lost.source] = f"error: its code cannot be loaded: {end.how}"
 
     def _run(self, request: RunCases) -> Outcome:
         declared, kernel = self._mode.tree.declared, request.kernel
         kernel = kernel.fixed() if kernel.name in declared.fixed else kernel
         self._progress.begin(kernel.name)
+        excluded = declared.excluded(kernel.name)
+        if excluded is not None and kernel.is_launcher:
+            return _excluded(kernel, excluded)  # whoever has it may not build it either
         parts = self._mode.parts(kernel) if request.cases is None else None
         judged, others = (request.parsed(), ()) if parts is None else parts
+        geometry, never = geometry_of(declared.launch, kernel.name), tuple[Case, ...]()
         try:
+            if parts is not None and geometry is not None and geometry.when is not None:
+                launches = self._mode.launches(kernel, parts.judged, self._setup.salt)
+                judged, never = launched_by_port(declared, geometry, launches, self._executors.ready.wave)
+                others = (*others, *never)
             outcome = self._confirmed(kernel, request, judged)
         except InfrastructureError as failed:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
+        except NoLaunch as error:
+            return Outcome(name=kernel.name, status="not_run", message=str(error))
         except NoReference as error:
             self._executors.discard()  # of a port's own reference: launches may be under way that nobody waits for
             return Outcome(name=kernel.name, status="not_run", message=str(error))
+        if excluded is not None and outcome.status in _NOT_THERE:
+            return _excluded(kernel, excluded)
         used = self._compiler.used(outcome.source, kernel.is_launcher, self._library.port_name(kernel))
         if outcome.status == "fail":
             fault = self._fault_of_compiler(kernel, used.get("compiler_name"), outcome)
@@ -138,7 +149,6 @@ class Judge:
                 robustness = self._robustness(kernel, request, others)
             else:
                 unasked = len(others)
-        geometry = geometry_of(declared.launch, kernel.name)
         columns = {
             "planned": planned if outcome.cases < planned - outcome.left_out else 0,
             "left_out": outcome.left_out + (robustness.left_out if robustness else 0),
@@ -146,6 +156,8 @@ class Judge:
             "unasked": unasked,
             "port_name": declared.names.ports.get(kernel.name),
             "geometry": None if geometry is None else described(geometry),
+            "launched_when": None if geometry is None else geometry.when,
+            "never_launched": len(never),
             "fixed": kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None,
             **used,
         }
@@ -175,7 +187,8 @@ class Judge:
         library = self._loader(kernel)
         before = {} if kernel.is_launcher else request.broken
         deadly = self._deadly[kernel.entry]
-        deaths = 0
+        has_cost = False
+        """Whether it has cost an executor."""
         self._executors.settle()
         for attempt in range(TRIES):
             library.broken = {**before, **deadly}
@@ -184,8 +197,8 @@ class Judge:
             fresh = self._executors.touch()
             try:
                 outcome = self._attempt(kernel, cases, fresh)
-            except InfrastructureError:  # unless a kernel before this one has taken all memory
-                if fresh:
+            except InfrastructureError:
+                if decide(Event.LACKING, State(fresh=fresh)) is Action.NOBODY:
                     raise
                 self._executors.alone()
                 continue
@@ -197,18 +210,18 @@ class Judge:
                 continue
             except Lost as lost:
                 end = self._executors.lost(lost)
-                if not end.suspect:
-                    if attempt:  # neighbours that fault again and again must not keep it from a verdict
-                        self._executors.alone()
-                    continue
-                deaths += 1
-                if deaths == DEATHS or (fresh and lost.kind == "silent"):
+                state = State(fresh=fresh, mine=end.suspect, before=has_cost if end.suspect else attempt > 0)
+                action = decide(lost_event(lost.kind == "silent", loading=False), state)
+                if action is Action.BLAME:
                     return self._process_lost(kernel, lost, end.how)
-                self._executors.alone()
+                if action is Action.ALONE:
+                    self._executors.alone()
+                has_cost = has_cost or end.suspect
                 continue
-            if outcome.status == "pass" or not self._is_suspect(library.broken != {**before, **deadly}, outcome):
+            action = self._action(outcome, fresh, broke=library.broken != {**before, **deadly})
+            if action is Action.COUNT:
                 return outcome
-            if fresh:
+            if action is Action.COUNT_LAST:
                 deadly.update(library.broken)  # learned where nothing else had run: not to be tried again
                 self._executors.discard()
                 return outcome
@@ -225,12 +238,12 @@ class Judge:
             return self._libraries
         return self._launchers if kernel.is_launcher else self._library
 
-    def _is_suspect(self, broke: bool, outcome: Outcome) -> bool:
-        """Whether another kernel, earlier in the same process, may have caused this; ``broke``: a source does not
-        compile or load any more."""
-        if not self._executors.ready.guards_memory:
-            return outcome.poisoned or bool(self._library.refused)
-        return bool(outcome.launches) or broke
+    def _action(self, outcome: Outcome, fresh: bool, broke: bool) -> Action:
+        """What follows an attempt; ``broke``: a source does not compile or load any more."""
+        survives = self._executors.ready.guards_memory
+        not_loaded = broke if survives else bool(self._library.refused)
+        event = outcome_event(outcome.status == "pass", survives, outcome.poisoned, bool(outcome.launches), not_loaded)
+        return decide(event, State(survives=survives, fresh=fresh))
 
     def _attempt(self, kernel: Kernel, cases: Sequence[Case] | None, fresh: bool) -> Outcome:
         """The outcome in the current executor; where that is not ``fresh`` and a failure counts for nothing, up to the
@@ -289,6 +302,12 @@ class Judge:
             failures=(Failure(case, how, reproduce=f"{self._setup.command} '{case}'", evidence=evidence),),
             observations=(Observation(evidence, (case.partition("(")[2].removesuffix(")"),)),),
         )
+
+
+def _excluded(kernel: Kernel, row: Excluded) -> Outcome:
+    return Outcome(
+        name=kernel.name, status="missing", message=f"the port declares that it does not have it: {row.reason}"
+    )
 
 
 def _make(channel: Channel, progress: Progress, setup: Setup, mode: PortMode, supervisor: Supervisor) -> Judge:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from conformance.cases import launch_for
 from conformance.cases.case import Case
+from conformance.cases.launch import Launch
 from conformance.port.declared.declared import NOTHING, Declared
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import KernelSource, find_sources
@@ -89,6 +91,10 @@ class CaseMode(Mode):
     @abstractmethod
     def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
         """Trials of ``cases`` of ``kernel``, or of all; raises ``ValueError`` for bad ones."""
+
+    def launches(self, kernel: Kernel, cases: Iterable[Case], salt: str) -> Iterator[tuple[Case, Launch]]:
+        """``cases`` of ``kernel`` with their launches, of which nothing is expected yet."""
+        return ((case, launch_for(kernel, case, salt)) for case in cases)
 
     def handler(self, kernel: Kernel) -> AnswerHandler:
         """What takes the answers of ``kernel``."""

@@ -16,8 +16,8 @@ import numpy as np
 
 import reference
 from conformance.cases.case import Case
-from conformance.cases.launch import Buffer
-from conformance.engine.messages import add_kinds
+from conformance.cases.launch import Buffer, Launch
+from conformance.engine.messages import add_checked_kinds
 from conformance.engine.modes import CaseMode, PortMode, Tree
 from conformance.replay.recorder import Recorder
 from conformance.replay.traces import Trace, Traces
@@ -140,6 +140,10 @@ class RecordedMode(CaseMode):
     def traces(self) -> Path:
         return self.folder
 
+    def launches(self, kernel: Kernel, cases: Iterable[Case], salt: str) -> Iterator[tuple[Case, Launch]]:
+        ids = {case.id for case in cases}
+        return ((one.case, one.launch) for one in _traces(self.folder).of(kernel) if one.case.id in ids)
+
     def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
         return recorded(kernel, cases, self.folder, self.subject)
 
@@ -180,4 +184,4 @@ class JudgeReference(RecordedMode):
         return ()
 
 
-add_kinds(JudgeRecorded, RecordAnswers, JudgeReference)
+add_checked_kinds(JudgeRecorded, RecordAnswers, JudgeReference)

@@ -11,7 +11,7 @@ from conformance.engine.modes import Mode
 from conformance.engine.places import source_lines, with_lines
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.declared.declared import NOTHING
-from conformance.port.declared.known import Settled, settle
+from conformance.port.declared.known import Settled, excluded, settle
 
 
 @dataclass
@@ -53,11 +53,12 @@ class Result:
         rows, runtime = declared.known_failures, self.setup.runtime
         recorded = self.mode.traces is not None
         found = settle(rows, self.outcomes, kernels, self.partly, runtime, self.ready.arch, recorded, launchers)
+        gone = excluded(declared.exclude, self.outcomes)
         missing = {name for name, outcome in self.outcomes.items() if outcome.status == "missing"}
         if self.outcomes.keys() >= set(kernels):  # a whole run leaves out launchers that no source names
             missing |= set(launchers) - self.outcomes.keys()
-        problems = (*declared.names.unmatched(missing), *found.problems)
-        return Settled(found.reasons, tuple(f"{declared.file}: {problem}" for problem in problems))
+        problems = (*declared.names.unmatched(missing), *found.problems, *gone.problems)
+        return Settled({**found.reasons, **gone.reasons}, tuple(f"{declared.file}: {problem}" for problem in problems))
 
     def reason_of(self, outcome: Outcome) -> str | None:
         """Why the kernel of ``outcome`` fails, where the port declares every one of its failures."""

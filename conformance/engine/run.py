@@ -82,7 +82,7 @@ def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], judges: int | N
     launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
     own, linked = list[Request](), list[Request]()
     for number, tree in enumerate(trees):
-        names = [tree.declared.names.port(name) for name in launchers]
+        names = [tree.declared.names.port(name) for name in launchers if tree.declared.excluded(name) is None]
         named = [source for source in tree.sources if source.path.stem in modules]
         whole = {source.path.stem for source in named} != modules.keys()
         ordered = sorted(tree.sources if whole else named, key=lambda source: -modules[source.path.stem])

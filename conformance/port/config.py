@@ -51,6 +51,14 @@ class KnownFailure:
 
 
 @dataclass(frozen=True)
+class Excluded:
+    """Kernels and launchers that the port does not have, and why."""
+
+    kernels: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Config:
     """The content of one file, with paths made absolute; nothing but its form is checked. ``settings`` are the options
     that it gives, ``forced_includes`` of them as they are written."""
@@ -63,6 +71,7 @@ class Config:
     candle_before: str | None = None
     known_failures: tuple[KnownFailure, ...] = ()
     launch: tuple[GeometryRow, ...] = ()
+    exclude: tuple[Excluded, ...] = ()
     own: OwnFolders | None = None
 
 
@@ -213,11 +222,11 @@ def _strings(value: Any, where: str) -> tuple[str, ...]:
     raise SourceError(f"{where} must be a list of strings, not {_shown(value)}")
 
 
-def _one_of(known: tuple[str, ...]) -> Callable[[Any, str], str]:
-    def read(value: Any, where: str) -> str:
-        if isinstance(value, str) and value in known:
+def _one_of(known: tuple[Any, ...]) -> Callable[[Any, str], Any]:
+    def read(value: Any, where: str) -> Any:
+        if type(value) in set(map(type, known)) and value in known:
             return value
-        raise SourceError(f"{where} must be one of {', '.join(known)}, not {_shown(value)}")
+        raise SourceError(f"{where} must be one of {', '.join(map(str, known))}, not {_shown(value)}")
 
     return read
 
@@ -333,10 +342,11 @@ _DECLARED: Mapping[str, Callable[[Any, str], Any]] = {
     ),
     "launch": _rows(
         GeometryRow,
-        {"kernels": _string, "grid": _size, "block": _size, "shared": _expression},
+        {"kernels": _string, "grid": _size, "block": _size, "shared": _expression, "when": _string},
         ("kernels",),
-        ("grid", "block", "shared"),
+        ("grid", "block", "shared", "when"),
     ),
+    "exclude": _rows(Excluded, {"kernels": _string, "reason": _string}, ("kernels", "reason")),
 }
 _KEYS = {**{row.name: _reader_of(row) for row in _SETTINGS}, "gate": _gate, **_DECLARED}
 

@@ -25,11 +25,14 @@ _TOLD: tuple[Status, ...] = ("fail", "crash", "timeout", "compile_error", "signa
 """The statuses of which a section tells, in the order of the sections."""
 
 _DECLARED = "Known failures, declared by the port"
+_EXCLUDED = "Not in the port, as it declares"
 
 
 def _heading(row: KernelResult) -> str:
     """Empty for a kernel that no section is about."""
-    return ROWS[row.status].heading if row.known_reason is None else _DECLARED
+    if row.known_reason is None:
+        return ROWS[row.status].heading
+    return _EXCLUDED if row.status == "missing" else _DECLARED
 
 
 Told = dict[str, list[tuple[str, KernelResult]]]
@@ -45,7 +48,7 @@ def failure_lines(
     ``label``.
     """
     rows, lines = _news(rows, label, {} if told is None else told)
-    for heading in (*(ROWS[status].heading for status in _TOLD), _DECLARED):
+    for heading in (*(ROWS[status].heading for status in _TOLD), _DECLARED, _EXCLUDED):
         groups: dict[str, list[KernelResult]] = {}
         for row in rows:
             if _heading(row) == heading:
@@ -98,7 +101,10 @@ def _alike(left: KernelResult, right: KernelResult) -> bool:
 
 
 def _known(reason: str, group: Sequence[KernelResult]) -> list[str]:
-    names = ", ".join(f"{code(row.name)} ({row.status}, {row.failed} of {row.cases} cases)" for row in group)
+    names = ", ".join(
+        code(row.name) + (f" ({row.status}, {row.failed} of {row.cases} cases)" if row.status != "missing" else "")
+        for row in group
+    )
     return [f"- {plain(reason)}: {names}"]
 
 

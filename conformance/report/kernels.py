@@ -13,8 +13,19 @@ _NAMED = 5
 _SHORT = 200
 """Characters of a line that says of a failure what it is."""
 
+
+def _launched(row: KernelResult) -> str | None:
+    """``only when el > 32: 17 cases have no part in the verdict``."""
+    if row.launched_when is None:
+        return None
+    left = f"{counted(row.never_launched, 'case')} ha{'s' if row.never_launched == 1 else 've'} no part in the verdict"
+    return f"only when {row.launched_when}: {left}"
+
+
 _CHOICES: tuple[tuple[str, Callable[[KernelResult], str | None]], ...] = (
-    ("known", lambda row: row.known_reason),
+    ("known", lambda row: row.known_reason if row.status != "missing" else None),
+    ("not in the port, as it declares", lambda row: row.known_reason if row.status == "missing" else None),
+    ("launched by the port", _launched),
     ("the port calls it", lambda row: row.port_name),
     ("launched with the port's own geometry", lambda row: row.geometry),
     ("fixed here, wrong upstream", lambda row: row.fixed if row.status == "pass" else None),
@@ -29,11 +40,36 @@ def choices(row: KernelResult) -> list[str]:
 
 
 def known_failures(rows: Sequence[KernelResult], what: str = "kernel") -> list[str]:
-    """``3 kernels fail for a known reason: REASON (names)``, a line for each reason, not escaped."""
+    """``3 kernels fail for a known reason: REASON (names)``, a line for each reason, and the same for those that the
+    port declares not to have; not escaped."""
     return [
-        f"{counted(len(names), what)} fail{'s' * (len(names) == 1)} for a known reason: {why} ({some(names, _NAMED)})"
-        for why, names in _names(rows, lambda row: row.known_reason).items()
+        f"{counted(len(names), what)} {words[len(names) == 1]}: {why} ({some(names, _NAMED)})"
+        for is_missing, words in _KNOWN.items()
+        for why, names in _names(
+            [row for row in rows if (row.status == "missing") == is_missing], lambda row: row.known_reason
+        ).items()
     ]
+
+
+def conditions(rows: Sequence[KernelResult]) -> list[str]:
+    """``launched only when el > 32, as the port declares: 12 cases of 3 kernels have no part in a verdict (names)``, a
+    line for each condition, not escaped."""
+    lines = []
+    for condition, names in _names(rows, lambda row: row.launched_when).items():
+        cases = sum(row.never_launched for row in rows if row.launched_when == condition)
+        verb = "has" if cases == 1 else "have"
+        lines.append(
+            f"launched only when {condition}, as the port declares: {counted(cases, 'case')} of "
+            f"{counted(len(names), 'kernel')} {verb} no part in a verdict ({some(names, _NAMED)})"
+        )
+    return lines
+
+
+_KNOWN = {
+    False: ("fail for a known reason", "fails for a known reason"),
+    True: ("are missing, as the port declares", "is missing, as the port declares"),
+}
+"""Of failures and of missing kernels, what a line says of several and of one."""
 
 
 def fixes(rows: Sequence[KernelResult]) -> list[str]:
@@ -45,7 +81,7 @@ def fixes(rows: Sequence[KernelResult]) -> list[str]:
 def choice_lines(rows: Sequence[KernelResult]) -> list[str]:
     """The Markdown list of what was judged by a port's own choice, but for known failures; empty without any."""
     lines = []
-    for choice, text_of in _CHOICES[1:]:
+    for choice, text_of in _CHOICES[2:]:
         groups = _names(rows, text_of)
         lines += [f"- {', '.join(map(code, names))}: {plain(choice)}: {plain(text)}" for text, names in groups.items()]
     return lines

@@ -11,10 +11,11 @@ from conformance.cases.candle_changes import changes_from
 from conformance.cases.case import Case
 from conformance.cases.never_launched import NeverLaunched, never_launched
 from conformance.outcome import INFRASTRUCTURE
+from conformance.port.config import OPTIONS_FILE
 from conformance.port.options import CHANGES_ARITHMETIC
 from conformance.record import KernelResult, Record, RunInfo
 from conformance.record.merge import gaps
-from conformance.report.kernels import fixes, known_failures, leak_note, misaligned_note
+from conformance.report.kernels import conditions, fixes, known_failures, leak_note, misaligned_note
 from conformance.report.tally import kernel_of
 from conformance.spec.entry import ROWS, Entry
 from conformance.spec.kernel import Kernel
@@ -24,6 +25,7 @@ from conformance.text import code, counted, link, plain, some
 _FAILING = 8
 _WRONG_UPSTREAM = "Candle's own kernel gets them wrong (see what upstream gets wrong)"
 _OTHER = NeverLaunched("why is not known to these specs", "")
+_BY_THE_PORT = NeverLaunched("launches that the port never makes, as it declares", OPTIONS_FILE)
 
 
 @dataclass
@@ -79,7 +81,10 @@ def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
         if row.robustness is None:
             continue
         for failure in row.robustness.failures:
-            why, where = _reason(kernel_of(row, specs), failure.case)
+            told = _reason(kernel_of(row, specs), failure.case)
+            if told is _OTHER and row.launched_when is not None:
+                told = _BY_THE_PORT
+            why, where = told
             reason = found.setdefault(why, Reason(why))
             reason.places[where] = None
             reason.failed += 1
@@ -164,6 +169,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
         *(("note", text) for text in (*known_failures(rows), *fixes((*rows, *record.launchers)))),
         *(("note", text) for text in known_failures(record.launchers, "launcher")),
+        *(("note", text) for text in conditions(rows)),
         ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
         ("note", misaligned_note((*rows, *record.launchers))),

@@ -83,16 +83,17 @@ def counts_by_entry(kernels: Sequence[Kernel]) -> list[str]:
 
 
 def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
-    """``kernels`` without libraries, and without launchers where no source of ``tree`` may define one: nobody asked for
-    them by name."""
+    """``kernels`` without libraries, and without launchers where no source of ``tree`` may define one, but for those
+    that the port excludes: nobody asked for them by name."""
     # Here, for `list` does without it.
     from conformance.port.launchers import may_define
     from conformance.port.sources import find_sources
 
     kernels = [kernel for kernel in kernels if not kernel.is_library]
+    excluded = {kernel.name for kernel in kernels if tree.declared.excluded(kernel.name) is not None}
     names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.is_launcher]
     found = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
-    return [kernel for kernel in kernels if found or not kernel.is_launcher]
+    return [kernel for kernel in kernels if found or not kernel.is_launcher or kernel.name in excluded]
 
 
 def judgeable(kernels: Sequence[Kernel]) -> list[Kernel]:

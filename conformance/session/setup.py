@@ -130,12 +130,14 @@ def setup_from(settings: Settings, args: Sequence[str], tree: Tree, config: Conf
 
     ``args`` begin the command that reproduces a failure; options that matter follow.
     """
-    if config is not None:
-        settings = settings.filled(config.settings)
+    given = settings
+    settings = with_file(settings, config)
     _set_arch(settings)
     _set_perturb(settings)
     choice = _choice(settings.runtime)
     kind = runtime_kind(choice.name)
+    if given.arch is None and settings.arch is not None and not _stands_in_for(kind, settings.arch, given.wave):
+        settings = replace(settings, arch=None)
     wave = settings.wave
     if kind.chooses_wave and wave is None:
         wave = default_wave(tree) if settings.arch is None else target(settings.arch).default_wave
@@ -146,6 +148,23 @@ def setup_from(settings: Settings, args: Sequence[str], tree: Tree, config: Conf
     wave = wave if kind.chooses_wave else None
     told = replace(settings, runtime=setup.runtime, wave=wave, compiler=setup.compiler, orders=orders)
     return replace(setup, command=told.repeated(args))
+
+
+def with_file(settings: Settings, config: Config | None) -> Settings:
+    """``settings`` of the command line, and where they leave something open those of the port's file. Its wave belongs
+    to its own architecture: where the command line names another one, that decides."""
+    if config is None:
+        return settings
+    both = settings.filled(config.settings)
+    return replace(both, wave=settings.wave) if settings.arch is not None else both
+
+
+def _stands_in_for(kind: RuntimeKind, arch: str, wave: int | None) -> bool:
+    """Whether the runtime can be the ``arch`` that a port's file names, with the wave of the command line, which wins.
+    A GPU says itself what it is."""
+    if kind.arch_variable is not None:
+        return True
+    return kind.on_host and not (wave == 32 and given_target(arch).default_wave == 64)
 
 
 def setup_of_reference(settings: Settings, args: Sequence[str]) -> Setup:
@@ -235,10 +254,10 @@ def print_tree(tree: Tree, what: str) -> None:
     print(f"candle-parity {what} {one_line(of)}", flush=True)
 
 
-def print_notes(settings: Settings, setup: Setup) -> None:
+def print_notes(settings: Settings, setup: Setup, config: Config | None = None) -> None:
     """Say on standard error what of the setup may not be what the user expects: the host though there are signs of an
     AMD GPU, devices that are left out, a wave size that was chosen for the sources."""
-    choice = setup.choice
+    choice, settings = setup.choice, with_file(settings, config)
     lines = [f"the kernels run on the host: {choice.fallback}"] if choice.fallback is not None else []
     lines += [f"device {device} is left out, as it is of another architecture" for device in choice.left_out]
     kind = known_kind(setup.runtime)

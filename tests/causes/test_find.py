@@ -104,6 +104,13 @@ def test_an_id_that_is_used_as_an_index_may_lie_in_memory_of_others() -> None:
     assert named(failing((faults, (first,)), (OTHER, (plain,)), name="is_u32_f32"))[0][0] == "sentinel-address"
 
 
+def test_an_id_that_is_used_as_an_index_may_fault_at_an_address_that_is_told_as_null() -> None:
+    faults, plain = Evidence(fault="null pointer"), "shape=[1,9,1],count=1,ids=plain"
+    mixed = ("shape=[3,11,5],count=7,ids=mixed",)
+    assert named(failing((faults, mixed), passed=(plain,), name="ia_u32_f64")) == [("sentinel-address", ["ia_u32_f64"])]
+    assert named(failing((faults, (plain,)), passed=mixed, name="ia_u32_f64")) == [("null", ["ia_u32_f64"])]
+
+
 def test_what_only_some_launches_have_is_told_as_that() -> None:
     dilated = tuple(f"shape=[1,2,{n}],k=[3],dilation=2" for n in range(9, 12))
     plain = tuple(f"shape=[1,2,{n}],k=[3]" for n in range(9, 20))

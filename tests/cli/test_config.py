@@ -251,6 +251,65 @@ def test_a_geometry_of_the_ports_own(cli, port, tmp_path: Path) -> None:
     assert f"{file}: launch, row 1: 'ceildiv(nrows, 256)': 'nrows' is not known; there are block_x" in said.err
 
 
+SHORT = FILL.replace("size_t numel) {", "size_t numel) {\n  if (numel > 1000) __builtin_trap();")
+
+
+@pytest.mark.slow("whole runs by the command")
+def test_launches_that_the_port_never_makes(cli, port, tmp_path: Path) -> None:
+    """They have no part in the verdict and are counted; asked for by its id such a case is judged."""
+    folder = port(SHORT, "fill.hip")
+    words = ("run", "--runtime", "cpu", "--kernels", folder, "--order", "forward")
+    assert cli(*words, "fill_u32").kernel("fill_u32")["status"] == "crash"
+    file = folder / "candle-parity.toml"
+    file.write_text('[[launch]]\nkernels = "fill_u32"\nwhen = "numel <= 1000"\n')
+    md = tmp_path / "r.md"
+    said = cli(*words, "fill_u32", "--md", md)
+    assert said.code == 0, said.err
+    row = said.kernel("fill_u32")
+    assert (row["status"], row["launched_when"], row["geometry"]) == ("pass", "numel <= 1000", None)
+    left = row["never_launched"]
+    assert 0 < left <= row["unasked"]
+    note = f"launched only when numel <= 1000, as the port declares: {left} cases of 1 kernel have no part in a verdict"
+    assert note in said.out
+    assert "launched by the port: only when numel" in md.read_text()
+    robust = cli(*words, "fill_u32", "--all-cases").kernel("fill_u32")
+    assert (robust["status"], robust["robustness"]["failed"]) == ("pass", left)
+    assert cli(*words, "fill_u32(shape=[4097],value=pattern)").code == 1
+    file.write_text('[[launch]]\nkernels = "fill_u32"\nwhen = "numel < 0"\n')
+    said = cli(*words, "fill_u32")
+    assert said.code == 2
+    assert "launch, row 1 ('fill_u32'): when: 'numel < 0' holds in none of the" in said.err
+
+
+@pytest.mark.slow("whole runs by the command")
+def test_kernels_that_the_port_does_not_have(cli, port, tmp_path: Path) -> None:
+    """They are missing, for the reason that the port gives, and no error; one that is there is judged, and the row is
+    the error. A launcher is not built."""
+    folder = port(FILL + "// moe_gemm_wmma\n", "fill.hip")
+    file, md = folder / "candle-parity.toml", tmp_path / "r.md"
+    words = ("run", "--runtime", "cpu", "--kernels", folder, "--order", "forward", "fill_u32", "fill_u8")
+    assert cli(*words).code == 1
+    rows = '[[exclude]]\nkernels = "fill_u8"\nreason = "no bytes here"\n'
+    file.write_text(rows + '[[exclude]]\nkernels = "moe_gemm_*"\nreason = "no WMMA"\n')
+    said = cli(*words, "--md", md)
+    assert said.code == 0, said.err
+    row = said.kernel("fill_u8")
+    assert (row["status"], row["known_reason"]) == ("missing", "no bytes here")
+    assert said.record is not None
+    assert said.record["summary"]["missing"] == 1
+    assert "1 kernel is missing, as the port declares: no bytes here (fill_u8)" in said.out
+    assert "### Not in the port, as it declares (1)" in md.read_text()
+    assert cli(*words[:-2], "moe_gemm_wmma", "fill_u32").code == 0
+    assert cli(*words, "--fail-under", "100").code == 1
+    said = cli("check", "--kernels", folder, "fill_u32", "fill_u8")
+    assert (said.code, "it does not have 1 of the kernels and launchers: no bytes here" in said.out) == (0, True)
+    file.write_text(rows.replace("u8", "u*"))
+    said = cli(*words)
+    assert said.code == 1
+    assert f"{file}: exclude, row 1 ('fill_u*'): the port has fill_u32 at port/fill.hip:2; remove it" in said.err
+    assert cli("check", "--kernels", folder, "fill_u32").code == 1
+
+
 @pytest.mark.slow("whole runs by the command")
 def test_an_alias_that_the_port_does_not_bear_out(cli, port) -> None:
     """Told by a run that has tried all of its kernels, and by no other."""

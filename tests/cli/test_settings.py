@@ -51,9 +51,9 @@ def test_the_options_of_pytest() -> None:
 
 
 def test_a_file_fills_what_the_command_line_leaves_open() -> None:
-    file = Settings(runtime="isa", kernels=Path("port"), defines=("A",))
-    assert Settings(wave=32).filled(file) == Settings(wave=32, runtime="isa")
-    assert Settings(runtime="cpu").filled(file) == Settings(runtime="cpu")
+    file = Settings(runtime="isa", kernels=Path("port"), defines=("A",), wave=64, arch="gfx942")
+    assert Settings(wave=32).filled(file) == Settings(wave=32, runtime="isa", arch="gfx942")
+    assert Settings(runtime="cpu", arch="gfx1100").filled(file) == Settings(runtime="cpu", arch="gfx1100", wave=64)
 
 
 def test_a_failure_is_shown_again_with_what_was_given() -> None:

@@ -13,7 +13,7 @@ from conformance.geometry import GeometryRow
 from conformance.port.compiling import cache
 from conformance.port.compiling.reads import Reads
 from conformance.port.compiling.target import CompileTarget
-from conformance.port.config import _KEYS, KnownFailure, read_config
+from conformance.port.config import _KEYS, Excluded, KnownFailure, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.port.definitions.scan import scan_file
 from conformance.port.definitions.source_text import ScanError, reached
@@ -253,6 +253,7 @@ def test_the_page_has_every_key_that_is_not_an_option_and_its_example_is_one(tmp
     tables = {
         "known_failures": [field.name for field in fields(KnownFailure)],
         "launch": [field.name for field in fields(GeometryRow)],
+        "exclude": [field.name for field in fields(Excluded)],
     }
     for key, names in tables.items():
         assert [name for name in names if f"`{name}`" not in of[key]] == []
@@ -263,4 +264,5 @@ def test_the_page_has_every_key_that_is_not_an_option_and_its_example_is_one(tmp
     assert options_for(tmp_path, config=config).forced[-1] == Path("hip/hip_fp16.h")
     declared = declared_in(config, load_specs().kernels, {})
     assert declared.names.port("mul_mat_vec_q4_0_q8_1_cuda1") == "mul_mat_vec_q4_0_q8_1_hip1"
-    assert (len(declared.known_failures), len(declared.launch), len(declared.fixed)) == (1, 1, 1)
+    assert (len(declared.known_failures), len(declared.launch), len(declared.fixed)) == (1, 2, 1)
+    assert (config.settings.wave, config.settings.arch, len(declared.exclude)) == (32, "gfx1100", 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from conformance.cases.case import Case
-from conformance.cases.geometry import launched_as, parse
+from conformance.cases.geometry import is_launched, launched_as, parse, parse_condition
 from conformance.cases.launch import Launch, Scalar
 from conformance.geometry import GeometryRow
 from conformance.port.declared.geometry import check_geometry, described, geometry_of
@@ -89,6 +89,44 @@ def test_what_has_no_value(text: str, word: str) -> None:
         parse(text)(NAMES)
 
 
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("n > 7", False),
+        ("n >= 7 and m_2 != 7", True),
+        ("not (n < 7 or m_2 == 130)", False),
+        ("ceildiv(m_2, 32) * 2 <= 10", True),
+        ("n < 7 or n > 7 or n == 7", True),
+    ],
+)
+def test_a_condition(text: str, holds: bool) -> None:
+    assert parse_condition(text)(NAMES) is holds
+
+
+@pytest.mark.parametrize("text", ["n", "1 < n < 9", "n in m_2", "n > 1 and m_2", "not n", "(n > 1) + 1", "n is 7"])
+def test_what_is_no_condition(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no condition; expected a comparison such as el > 32"):
+        parse_condition(text)
+
+
+@pytest.mark.parametrize(("text", "word"), [("n >", "invalid syntax"), ("n / 2 > 1", "'n / 2' is not allowed")])
+def test_a_condition_over_no_expressions(text: str, word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        parse_condition(text)
+
+
+def test_a_launch_that_the_port_never_makes() -> None:
+    """Its condition sees what its geometry may; without one every launch is made. Grid and block stay Candle's."""
+    row = GeometryRow("k", when="nrows > 32 and rows == 5 and wave == 64 and block_x == 32")
+    assert is_launched(row, CASE, LAUNCH, 64)
+    assert not is_launched(row, CASE, LAUNCH, 32)
+    assert is_launched(GeometryRow("k"), CASE, LAUNCH, 32)
+    assert launched_as(row, CASE, LAUNCH, 64) == LAUNCH
+    assert described(row) is None
+    with pytest.raises(ValueError, match="'el > 32': 'el' is not known; there are block_x"):
+        is_launched(GeometryRow("k", when="el > 32"), CASE, LAUNCH, 32)
+
+
 def test_a_launch_with_the_ports_geometry() -> None:
     """Over arguments of the kernel, whole numbers of the case, Candle's geometry and the wave size; the rest stays."""
     row = GeometryRow(
@@ -127,6 +165,8 @@ def test_rows_are_checked_against_the_specs() -> None:
         ([GeometryRow("mul_mat_q9")], "F: launch, row 1: 'mul_mat_q9' matches none of the 748 kernels"),
         ([tiles, GeometryRow("mul_mat_*_K")], "F: launch, row 2: mul_mat_q4_K is ambiguous: row 1 matches it too"),
         ([GeometryRow("uneg_f32", shared="1 +")], "F: launch, row 1: '1 +' is not an expression"),
+        ([GeometryRow("uneg_f32", when="numel")], "F: launch, row 1: 'numel': 'numel' is no condition"),
+        ([GeometryRow("uneg_f32", when="el > 1")], "F: launch, row 1: 'el > 1': 'el' is not known; there are"),
         ([GeometryRow("uneg_f32", shared="nrows_x")], "F: launch, row 1: 'nrows_x': 'nrows_x' is not known; there are"),
     ):
         with pytest.raises(SourceError) as raised:

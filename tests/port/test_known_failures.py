@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from conformance.outcome import Evidence, Observation, Outcome
-from conformance.port.config import KnownFailure
-from conformance.port.declared.known import Settled, check_rows, matches, settle
+from conformance.port.config import Excluded, KnownFailure
+from conformance.port.declared.known import Settled, check_excluded, check_rows, excluded, matches, settle
 from conformance.port.sources import SourceError
 from conformance.status import Status
 
@@ -124,3 +124,18 @@ def test_a_row_for_no_kernel_of_the_specs() -> None:
     check_rows([KnownFailure("a_*", "R")], KERNELS, "F")
     with pytest.raises(SourceError, match=r"F: known_failures, row 2: 'c_\*' matches none of the 3 kernels"):
         check_rows([KnownFailure("a_*", "R"), KnownFailure("c_*", "R")], KERNELS, "F")
+
+
+def test_what_a_port_does_not_have_is_missing_for_a_reason() -> None:
+    """A row that is about a kernel which is there is a problem: it would hide what becomes of it."""
+    rows = [Excluded("b_*", "no b yet"), Excluded("a_*", "no a yet")]
+    outcomes = {one.name: one for one in (outcome("a_f16", "fail", CASES), outcome("b_f32", "missing"))}
+    problem = "exclude, row 2 ('a_*'): the port has a_f16; remove it, or narrow it"
+    assert excluded(rows, outcomes) == Settled({"b_f32": "no b yet"}, (problem,))
+    assert excluded(rows, {"a_f16": outcome("a_f16", "not_run")}) == Settled({})
+
+
+def test_a_row_about_no_kernel_is_refused() -> None:
+    check_excluded([Excluded("moe_*", "R")], KERNELS, "F", ["moe_gemm"])
+    with pytest.raises(SourceError, match=r"F: exclude, row 1: 'c_\*' matches none of the 3 kernels and 1 launchers"):
+        check_excluded([Excluded("c_*", "R")], KERNELS, "F", ["moe_gemm"])

@@ -93,7 +93,7 @@ def _measured(arguments: argparse.Namespace) -> tuple[BenchRecord, BaseException
         raise UsageError(f"--wave is for the cpu runtime; the GPU of the {setup.runtime} runtime has its own")
     if kind.count is not None and arguments.against is not None:
         raise UsageError(f"--against compares times; the {kind.name} runtime counts instructions: leave it out")
-    print_notes(settings, setup)
+    print_notes(settings, setup, config)
     if arguments.against is not None:
         trees.append(tree_at(arguments.against, settings, specs, config_beside(arguments.against)))
     for tree in trees:

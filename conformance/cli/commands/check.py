@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -20,11 +21,13 @@ from conformance.port.check.source import SourceTree, check_launchers, check_sou
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
 from conformance.port.declared.names import Names
+from conformance.port.definitions.preprocess import check_preprocessor
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
 from conformance.session.setup import config_from, specs_from, tree_from
 from conformance.settings import Settings
+from conformance.spec.kernel import Kernel
 from conformance.text import one_line, visible
 from conformance.toolchains.amd import CompileFailure, find_toolchain
 from conformance.toolchains.targets import AmdError, AmdTarget, targets_of
@@ -35,7 +38,7 @@ _LINES = "-gline-tables-only"
 EXAMPLES = (
     (
         "candle-parity check --kernels path/to/port --partial",
-        "names and parameters of what is there; needs no compiler",
+        "names and parameters of what is there; nothing is compiled",
     ),
     ("candle-parity check --kernels path/to/port --arch gfx942", "compile for a GPU too"),
 )
@@ -57,11 +60,14 @@ def command(arguments: argparse.Namespace) -> int:
     settings = Settings.of(vars(arguments))
     config = config_from(settings)
     specs = specs_from(settings, config)
-    wanted = specs.select(arguments.patterns, arguments.module)
+    selected = specs.select(arguments.patterns, arguments.module)
     port = tree_from(settings, specs, config, listed=False)
+    wanted = [kernel for kernel in selected if port.declared.excluded(kernel.name) is None]
     path, options = port.path, port.options
     targets = [] if arguments.arch is None else targets_of(arguments.arch)
     texts, objects, unread = _read(path)
+    if texts:
+        check_preprocessor()
     names = port.declared.names
     tree = under_candles_names(read_tree(texts, options, arguments.jobs or 2), names)
     objects = [object_under_candles_names(file, names) for file in objects]
@@ -70,7 +76,7 @@ def command(arguments: argparse.Namespace) -> int:
     if nothing and not defined:
         raise SourceError(f"kernels path {path} defines no kernel; expected __global__ functions in .hip or .cu files")
     findings = [CheckFinding("unreadable", "", str(error), label) for label, error in unread]
-    findings += _unmatched(port, tree, objects, defined)
+    findings += [*_unmatched(port, tree, objects, defined), *_excluded(port, tree, objects)]
     if texts:
         findings += check_sources(tree, specs.loaded_by_name, wanted)
     findings += [] if arguments.patterns else about
@@ -89,11 +95,30 @@ def command(arguments: argparse.Namespace) -> int:
     print(visible(report_text(report)))
     if defined:
         print(f"{len(defined)} of {len(specs.launchers)} linked launchers are defined")
+    for reason, count in _left_out(port, [*selected, *specs.launchers.values()]).items():
+        print(one_line(f"the port declares that it does not have {count} of the kernels and launchers: {reason}"))
     broken = [": ".join(source.located(error)) for source, error in tree.errors.items()]
     broken += [str(error) for _, error in unread]
     for sentence in broken:
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     return 2 if broken else 1 if report.errors else 0
+
+
+def _excluded(port: Tree, tree: SourceTree, objects: Sequence[ObjectFile]) -> list[CheckFinding]:
+    """A finding for each kernel that the port has and says that it does not."""
+    places = {one.name: tree.place(source, one) for source, found in tree.definitions.items() for one in found}
+    places |= {name: file.label for file in objects for name in file.code.kernels if name not in places}
+    return [
+        CheckFinding("excluded", name, "is excluded there; remove the row, or narrow it", place)
+        for name, place in places.items()
+        if port.declared.excluded(name) is not None
+    ]
+
+
+def _left_out(port: Tree, kernels: Sequence[Kernel]) -> Counter[str]:
+    """How many of ``kernels`` the port excludes, by the reason."""
+    rows = (port.declared.excluded(kernel.name) for kernel in kernels)
+    return Counter(row.reason for row in rows if row is not None)
 
 
 def _unmatched(

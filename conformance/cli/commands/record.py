@@ -66,7 +66,7 @@ def command(arguments: argparse.Namespace) -> int:
     kernels = recordable(kernels, setup.runtime)
     if runtime_kind(setup.runtime).chooses_orders:
         setup = replace(setup, command=f"{setup.command} --order forward")
-    print_notes(settings, setup)
+    print_notes(settings, setup, config)
     print_tree(tree, "records the answers of")
     jobs = jobs_for(arguments.jobs, setup, len(kernels))
     with _folder(arguments.out) as out, tempfile.TemporaryDirectory(prefix=".parts-", dir=out) as folder:

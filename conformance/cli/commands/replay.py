@@ -69,7 +69,7 @@ def command(arguments: argparse.Namespace) -> int:
             kernels = without_undefined(kernels, mode.tree)
         setup = setup_from(settings, words, mode.tree, config)
     if not arguments.quiet:
-        print_notes(settings, setup)
+        print_notes(settings, setup, config)
     return judged(arguments, specs, setup, mode, kernels, cases, gating, traces.recordings)
 
 

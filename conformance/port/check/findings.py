@@ -11,6 +11,7 @@ ERROR_KINDS: Mapping[str, str] = {
     "misnamed": "a kernel with the parameters of a missing one, under a name close to it",
     "extra": "no kernel of the specs",
     "unmatched_alias": "a line of [names] in candle-parity.toml that matches no kernel of the port",
+    "excluded": "a kernel that the port has, though candle-parity.toml says that it does not",
     "extern_c": 'extern "C" is missing, so that nobody can ask for the name',
     "parameter_count": "more or fewer parameters",
     "parameter_order": "the right parameters in another order",

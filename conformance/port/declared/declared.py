@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 
 from conformance.cases.candle_changes import CHANGES, CandleChange, changes_from
 from conformance.geometry import GeometryRow
-from conformance.port.config import Config, KnownFailure
+from conformance.port.config import Config, Excluded, KnownFailure
 from conformance.port.declared.geometry import check_geometry
-from conformance.port.declared.known import check_rows, matches
+from conformance.port.declared.known import check_excluded, check_rows, matches
 from conformance.port.declared.names import OWN_NAMES, Names, names_of
 from conformance.port.signature import have_one_form
 from conformance.port.sources import SourceError
@@ -22,8 +22,8 @@ from conformance.spec.kernel import Kernel
 @dataclass(frozen=True)
 class Declared:
     """What the file ``file`` says of a port: the names of its kernels, failures that its authors know, and the kernels
-    in which it mends an upstream defect, geometry of its own, and the first of Candle's changes that it does not
-    follow."""
+    in which it mends an upstream defect, geometry of its own, the first of Candle's changes that it does not follow,
+    and the kernels and launchers that it does not have."""
 
     file: str = ""
     names: Names = OWN_NAMES
@@ -31,6 +31,7 @@ class Declared:
     fixed: tuple[str, ...] = ()
     launch: tuple[GeometryRow, ...] = ()
     candle_before: str | None = None
+    exclude: tuple[Excluded, ...] = ()
 
     @property
     def changes(self) -> tuple[CandleChange, ...]:
@@ -41,10 +42,15 @@ class Declared:
     def digest(self) -> str:
         """16 hexadecimal digits over all of it but where the file is, nothing declared included."""
         names = [str(alias) for alias in self.names.aliases]
-        rows = [[asdict(row) for row in rows] for rows in (self.known_failures, self.launch)]
-        return hashlib.sha256(
-            json.dumps([names, *rows, self.fixed, *filter(None, [self.candle_before])]).encode()
-        ).hexdigest()[:16]
+        known = [asdict(row) for row in self.known_failures]
+        launch = [{key: one for key, one in asdict(row).items() if key != "when" or one} for row in self.launch]
+        rows = [known, launch]
+        later = [self.candle_before, [asdict(row) for row in self.exclude]]  # digests without them stay what they were
+        return hashlib.sha256(json.dumps([names, *rows, self.fixed, *filter(None, later)]).encode()).hexdigest()[:16]
+
+    def excluded(self, kernel: str) -> Excluded | None:
+        """The row that says that the port does not have ``kernel``, if any."""
+        return next((row for row in self.exclude if matches(row.kernels, kernel)), None)
 
 
 NOTHING = Declared()
@@ -57,6 +63,7 @@ def declared_in(config: Config | None, kernels: Mapping[str, Kernel], launchers:
         return NOTHING
     where = str(config.file)
     check_rows(config.known_failures, kernels, where, launchers)
+    check_excluded(config.exclude, kernels, where, launchers)
     check_geometry(config.launch, kernels, where)
     if config.candle_before is not None and not changes_from(config.candle_before):
         known = ", ".join(change.commit for change in CHANGES)
@@ -71,6 +78,7 @@ def declared_in(config: Config | None, kernels: Mapping[str, Kernel], launchers:
         fixed_kernels(config.fixes, {**kernels, **launchers}, where),
         config.launch,
         config.candle_before,
+        config.exclude,
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from conformance.cases import cases_for, has_cases, launch_for
-from conformance.cases.geometry import Value, parsed, sizes_of
+from conformance.cases.geometry import is_launched, parse_condition, parsed, sizes_of
 from conformance.cases.never_launched import never_launched
 from conformance.geometry import GeometryRow
 from conformance.port.declared.known import matches
@@ -23,7 +23,9 @@ def check_geometry(rows: Sequence[GeometryRow], kernels: Mapping[str, Kernel], w
     for number, row in enumerate(rows, 1):
         place = f"{where}: launch, row {number}"
         for text in (*(row.grid or ()), *(row.block or ()), *([] if row.shared is None else [row.shared])):
-            _expression(text, place)
+            _checked(parsed, text, place)
+        if row.when is not None:
+            _checked(parse_condition, row.when, place)
         named = [kernel for name, kernel in kernels.items() if matches(row.kernels, name)]
         if not named:
             what = f"{shortened(row.kernels)!r} matches none of the {len(kernels)} kernels of the specs"
@@ -34,8 +36,10 @@ def check_geometry(rows: Sequence[GeometryRow], kernels: Mapping[str, Kernel], w
                 raise SourceError(f"{place}: {kernel.name} is ambiguous: row {other} matches it too; make one narrower")
             if has_cases(kernel):
                 case = next(iter(cases_for(kernel)))
+                launch = launch_for(kernel, case)
                 try:
-                    sizes_of(row, case, launch_for(kernel, case), _WAVE)
+                    sizes_of(row, case, launch, _WAVE)
+                    is_launched(row, case, launch, _WAVE)
                 except ValueError as error:
                     raise SourceError(f"{place}: {error}") from None
 
@@ -52,19 +56,23 @@ def largest_block(kernel: Kernel, rows: Sequence[GeometryRow], wave: int) -> int
     for case in cases_for(kernel) if has_cases(kernel) else ():
         if never_launched(kernel.launch, case) is None:
             launch = launch_for(kernel, case)
+            if row is not None and not is_launched(row, case, launch, wave):
+                continue
             block = launch.block if row is None else sizes_of(row, case, launch, wave)[1]
             most = max(most, block[0] * block[1] * block[2])
     return most
 
 
-def described(row: GeometryRow) -> str:
-    """``grid (ceildiv(nrows_x, 128), 1, 1), block (32, 8, 1)``: what of a launch is the port's own."""
+def described(row: GeometryRow) -> str | None:
+    """``grid (ceildiv(nrows_x, 128), 1, 1), block (32, 8, 1)``: what of a launch is the port's own; ``None``: nothing
+    is."""
     parts = [f"{what} ({', '.join(size)})" for what, size in (("grid", row.grid), ("block", row.block)) if size]
-    return ", ".join([*parts, *([] if row.shared is None else [f"{row.shared} bytes of shared memory"])])
+    parts += [] if row.shared is None else [f"{row.shared} bytes of shared memory"]
+    return ", ".join(parts) or None
 
 
-def _expression(text: str, place: str) -> Value:
+def _checked(parse: Callable[[str], object], text: str, place: str) -> None:
     try:
-        return parsed(text)
+        parse(text)
     except ValueError as error:
         raise SourceError(f"{place}: {error}") from None

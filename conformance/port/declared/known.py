@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from conformance.outcome import Outcome
-from conformance.port.config import KnownFailure
+from conformance.port.config import Excluded, KnownFailure
 from conformance.port.sources import SourceError
 from conformance.reading import shortened
 from conformance.status import FAILED_LAUNCHES, FAILURES
@@ -34,10 +34,27 @@ def check_rows(
     rows: Iterable[KnownFailure], kernels: Collection[str], where: str, launchers: Collection[str] = ()
 ) -> None:
     """Raises ``SourceError`` for a row that matches none of ``kernels`` and ``launchers``, those of the specs."""
+    _check_patterns("known_failures", rows, kernels, where, launchers)
+
+
+def check_excluded(
+    rows: Iterable[Excluded], kernels: Collection[str], where: str, launchers: Collection[str] = ()
+) -> None:
+    """The same for the kernels and launchers that the port does not have."""
+    _check_patterns("exclude", rows, kernels, where, launchers)
+
+
+def _check_patterns(
+    key: str,
+    rows: Iterable[KnownFailure | Excluded],
+    kernels: Collection[str],
+    where: str,
+    launchers: Collection[str],
+) -> None:
     for number, row in enumerate(rows, 1):
         if not any(matches(row.kernels, name) for name in (*kernels, *launchers)):
             raise SourceError(
-                f"{where}: known_failures, row {number}: {shortened(row.kernels)!r} matches none of the "
+                f"{where}: {key}, row {number}: {shortened(row.kernels)!r} matches none of the "
                 f"{counted(kernels, launchers)} of the specs; correct it, or remove the row"
             )
 
@@ -90,6 +107,25 @@ def settle(
             if any(outcomes[name].status in FAILURES for name in named):
                 what = f"fails, but in no case like {row.case!r}"
             problems.append(f"known_failures, row {number} ({row.kernels!r}): {named[0]} {what}; remove it")
+    return Settled(reasons, tuple(problems))
+
+
+def excluded(rows: Sequence[Excluded], outcomes: Mapping[str, Outcome]) -> Settled:
+    """What ``rows`` say of ``outcomes``: why a kernel is missing; one that the port has is a problem."""
+    reasons: dict[str, str] = {}
+    problems = []
+    for name, outcome in outcomes.items():
+        found = next(((number, row) for number, row in enumerate(rows, 1) if matches(row.kernels, name)), None)
+        if found is None or outcome.status == "not_run":
+            continue
+        number, row = found
+        if outcome.status == "missing":
+            reasons[name] = row.reason
+        else:
+            at = f" at {outcome.source}" if outcome.source else ""
+            problems.append(
+                f"exclude, row {number} ({row.kernels!r}): the port has {name}{at}; remove it, or narrow it"
+            )
     return Settled(reasons, tuple(problems))
 
 
