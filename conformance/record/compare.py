@@ -96,7 +96,8 @@ class Changed:
 
 @dataclass(frozen=True)
 class Comparison(Changed):
-    """What ``new`` has that ``old`` has not: of the kernels in its own fields, of the launchers in ``launchers``.
+    """What ``new`` has that ``old`` has not: of the kernels in its own fields, of the launchers in ``launchers``,
+    of the port's own kernels in ``own``.
 
     ``differing`` names the facts of the runs that are not the same.
     """
@@ -105,11 +106,12 @@ class Comparison(Changed):
     new: Record
     differing: tuple[str, ...]
     launchers: Changed
+    own: Changed
 
     @property
     def parts(self) -> Mapping[Entry, Changed]:
         """What differs, by kind of entry: of those that comparisons look at."""
-        return {"kernel": self, "launcher": self.launchers}
+        return {"kernel": self, "launcher": self.launchers, "own": self.own}
 
     @property
     def same_place(self) -> bool:
@@ -121,8 +123,9 @@ def compare(old: Record, new: Record) -> Comparison:
     """What became of the kernels and the launchers of ``old`` in ``new``; see ``Comparison``."""
     kernels = _changed(old, old.kernels, new, new.kernels, _OF_KERNELS)
     launchers = _changed(old, _launchers(old, new), new, _launchers(new, old), _OF_LAUNCHERS)
+    own = _changed(old, old.own, new, new.own, _OF_LAUNCHERS)
     differing = tuple(text for name, text in _FACTS.items() if getattr(old.run, name) != getattr(new.run, name))
-    return Comparison(**vars(kernels), old=old, new=new, differing=differing, launchers=launchers)
+    return Comparison(**vars(kernels), old=old, new=new, differing=differing, launchers=launchers, own=own)
 
 
 def _changed(

@@ -266,7 +266,7 @@ def _told(label: str, found: Comparison, specs: Specs) -> Iterator[Difference]:
         )
         for kind, group in groups:
             for one in group:
-                if one.kernel in specs.of(entry):
+                if entry == "own" or one.kernel in specs.of(entry):
                     was, now = _status(old.get(one.kernel), one.before), _status(new.get(one.kernel), one.after)
                     yield Difference(one.kernel, kind, label, was, now, _cases(one), entry == "launcher")
 

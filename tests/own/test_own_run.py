@@ -131,3 +131,20 @@ def test_list_and_check_know_them(port: OwnPort, capfd) -> None:
     said = answer(capfd, "check", "fadd_relu_*")
     assert said.code == 1
     assert "fadd_relu_f32" in said.out
+
+
+def test_export_needs_trust_too(port: OwnPort, capfd) -> None:
+    said = answer(capfd, "export", "fadd_relu_f32", "--safetensors", "out")
+    assert said.code == 2
+    assert "give --own where you trust the port" in said.err
+
+
+@pytest.mark.slow("compiles a file twice")
+def test_a_baseline_holds_own_kernels_too(port: OwnPort, capfd) -> None:
+    case = "fadd_relu_f32(shape=[17,19],rhs=transposed,values=unit)"
+    assert run(capfd, case, "--own", "--json", "before.json").code == 0
+    assert run(capfd, case, "--own", "--baseline", "before.json").code == 0
+    changed(port.kernels, "lhs[l] + rhs[r]", "lhs[l] + rhs[i]")
+    said = run(capfd, case, "--own", "--baseline", "before.json")
+    assert said.code == 1
+    assert "1 own kernel is worse than in the baseline" in said.out

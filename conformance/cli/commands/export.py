@@ -18,6 +18,7 @@ from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.dtypes import dtype
 from conformance.errors import UsageError
 from conformance.extras import missing
+from conformance.own import UNTRUSTED
 from conformance.session.selection import check_cases, judgeable, select
 from conformance.session.setup import specs_without_port
 from conformance.settings import Settings
@@ -52,6 +53,8 @@ def command(arguments: argparse.Namespace) -> int:
     kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=True)
     check_cases(specs, chosen)
     kernels = judgeable(kernels)
+    if any(kernel.own is not None and not kernel.own.trusted for kernel in kernels):
+        raise UsageError(f"{kernels[0].name}: {UNTRUSTED}")
     files = cases = size = faults = spread = 0
     with progress() as on_progress, np.errstate(all="ignore"):
         for done, kernel in enumerate(kernels):
