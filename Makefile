@@ -52,6 +52,7 @@ doctor: $(INSTALLED) ## what this machine has for running kernels, and what is l
 	@$(BIN)/candle-parity doctor
 
 quick: $(DEVELOPED) ## before a commit: the cheap tests of every folder, under a minute on two cores
+	@echo 'every worker collects all tests first; dots follow'
 	$(PYTEST) -m 'not slow and not nightly' tests
 
 test: $(DEVELOPED) ## what a contributor runs: every test without the mark "nightly"; 8 minutes on two cores
@@ -87,7 +88,7 @@ reports: OUT := reports
 reports: STORE := reports/records
 reports: JSON := json.xz
 reports: INTERPRETED := gfx942 gfx1100
-reports: parity ## for a release, not for a commit: the records in reports/, with CANDLE=checkout also its wiring, then `pages`
+reports: $(DEVELOPED) parity ## for a release, not for a commit: the records in reports/, with CANDLE=checkout also its wiring, then `pages`
 	$(BIN)/candle-parity build --json $(STORE)/build.$(JSON)
 	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json reports/wiring.$(JSON) >/dev/null || [ $$? -eq 1 ])
 	$(MAKE) pages

@@ -23,7 +23,8 @@ from typing import Any
 
 import pytest
 
-from conformance.engine.messages import Ready, RunCases, Setup, from_map
+from conformance.engine.coding import from_map
+from conformance.engine.messages import Ready, RunCases, Setup
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.result import Result

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from conformance.engine.messages import Ready, to_map
+from conformance.engine.coding import to_map
+from conformance.engine.messages import Ready
 from conformance.engine.pool import EngineError
 from conformance.errors import UsageError
 from conformance.outcome import INFRASTRUCTURE, Outcome

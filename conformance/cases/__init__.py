@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.arguments import Family
 from conformance.cases.case import Case
+from conformance.cases.described import described
 from conformance.cases.families import (
     binary,
     convolution,
@@ -45,11 +46,13 @@ FAMILIES: dict[str, Family] = {
 
 def has_cases(kernel: Kernel) -> bool:
     """Whether the kernel's launch family has a case generator."""
-    return kernel.launch in FAMILIES
+    return kernel.launch in FAMILIES or kernel.own is not None
 
 
 def family_of(kernel: Kernel) -> Family:
     """The launch family of ``kernel``; raises ``ValueError`` where there is none of its name."""
+    if kernel.own is not None and kernel.launch not in FAMILIES:
+        return described(kernel.own.families, kernel.launch, kernel.own.digest)
     try:
         return FAMILIES[kernel.launch]
     except KeyError:

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from conformance.cases import FAMILIES
+from conformance.cases.described import check_parameters, families_in
 from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
@@ -17,10 +18,18 @@ def check_own(kernels: Iterable[Kernel]) -> None:
     """Raises ``SpecError``, at the line of the kernel, for a launch family that there is not, and for parameters or
     axes with which it cannot make cases."""
     for kernel in kernels:
+        folder = "" if kernel.own is None else kernel.own.families
+        described = families_in(folder)
+        for name in described:
+            if name in FAMILIES:
+                problem = f"{name!r} is a launch family of candle-parity's"
+                raise SpecError(Path(folder) / f"{name}.yaml", 1, problem, "give the port's another name")
         if kernel.launch in FAMILIES:
             _check_shipped(kernel)
+        elif kernel.launch in described:
+            check_parameters(kernel, folder)
         else:
-            raise unknown_family(kernel, ())
+            raise _unknown_family(kernel, described)
 
 
 def _check_shipped(kernel: Kernel) -> None:
@@ -46,7 +55,7 @@ def _check_shipped(kernel: Kernel) -> None:
         ) from None
 
 
-def unknown_family(kernel: Kernel, known: Iterable[str]) -> SpecError:
+def _unknown_family(kernel: Kernel, known: Iterable[str]) -> SpecError:
     """That there is no launch family of the kernel's name."""
     names = [*known, *FAMILIES]
     return _error(

@@ -14,8 +14,9 @@ from typing import Any
 from conformance.cli.ending import screen
 from conformance.cli.progress import display
 from conformance.cli.shards import shards_of
+from conformance.engine.coding import to_map
 from conformance.engine.journal import Journal
-from conformance.engine.messages import Compiled, Setup, to_map
+from conformance.engine.messages import Compiled, Setup
 from conformance.engine.modes import CaseMode, Mode, PortMode
 from conformance.engine.result import Result
 from conformance.engine.run import Interrupted, run
@@ -146,7 +147,8 @@ def resumable(arguments: argparse.Namespace, recorded: Callable[[Result], Record
         counts = [f"{len(names & result.outcomes.keys())} of {len(names)} {what}" for what, names in parts if names]
         judged = f"{' and '.join(counts)} are judged"
         how = "no journal could be kept" if journal.warning else "the same command with --resume goes on from there"
-        print(f"candle-parity: stopped; {judged}; {how}", file=sys.stderr)
+        going_on = f"; {how}" if result.outcomes else ""
+        print(f"candle-parity: stopped; {judged}{going_on}", file=sys.stderr)
         raise stop.cause from None
 
 
@@ -243,20 +245,27 @@ def write_reports(
     specs: Specs,
     baseline: Record | None = None,
     asked: Asked = NOT_ASKED,
-) -> bool:
-    """Render ``records`` into each file that the command line names; whether there was one.
+) -> list[Path]:
+    """Render ``records`` into each file that the command line names; these files.
 
     The HTML and the summary say what changed since ``baseline``; JUnit what the gates make of failures.
 
     Raises ``FileError`` for those that cannot be written, after the others.
     """
-    known = {"baseline": baseline, "source_url": getattr(arguments, "source_url", None), "asked": asked}
-    files = [(getattr(arguments, report.option), report) for report in FORMATS]
-    wanted = [(path, report.render(records, specs, known)) for path, report in files if path is not None]
+    asked_for = {report.option: getattr(arguments, report.option) for report in FORMATS}
+    files = [(path, name) for name, path in asked_for.items() if path is not None]
+    if not files:
+        return []
+    from conformance.api import render  # what a run that writes no report does without
+
+    url: str | None = getattr(arguments, "source_url", None)
+    wanted = [
+        (path, render(records, name, specs, baseline=baseline, source_url=url, asked=asked)) for path, name in files
+    ]
     unwritten = [sentence for item in wanted for sentence in _attempt(partial(write_text, *item))]
     if unwritten:
         raise FileError("; ".join(unwritten))
-    return bool(wanted)
+    return [path for path, _ in wanted]
 
 
 def _head(log: str, lines: int = 20) -> str:

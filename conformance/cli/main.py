@@ -19,6 +19,7 @@ from conformance import environment
 from conformance.cli.commands import about, command_names, loaded
 from conformance.cli.ending import ended
 from conformance.cli.usage import MOST_EXITS, CommandParser, complete, completing, module_names
+from conformance.errors import UsageError
 from conformance.files import checkout, version
 from conformance.option import GROUPS, STDOUT
 from conformance.processes.forked import allow_forks
@@ -41,7 +42,12 @@ def build_parser(only: str | None = None) -> CommandParser:
         added: CommandParser = commands.add_parser(name, help=about(name))
         if only not in (None, name):
             continue
-        module = loaded(name)
+        try:
+            module = loaded(name)
+        except UsageError:  # a package is missing that this command alone needs
+            if only is not None:
+                raise
+            continue  # completion and the man page are of what is there
         module.options(added)
         for title in GROUPS:
             rows = [row for row in OPTIONS if name in row.commands and row.group == title]

@@ -18,6 +18,7 @@ from pathlib import Path
 from conformance.cli.ending import what_stopped
 from conformance.engine.modes import Tree
 from conformance.errors import UsageError
+from conformance.extras import missing
 from conformance.files import cache_folder, own_python
 from conformance.option import STDOUT
 from conformance.port.config import OPTIONS_FILE, PYPROJECT
@@ -85,11 +86,8 @@ def watch(arguments: argparse.Namespace) -> int:
     """
     try:
         from watchfiles import watch as changes_in
-    except ImportError:
-        raise UsageError(
-            "--watch notices changes with the package watchfiles, which is not installed; "
-            "pip install 'candle-parity[watch]'"
-        ) from None
+    except ModuleNotFoundError as error:
+        raise missing(error, "run") or error from None
     if arguments.json == STDOUT:
         raise UsageError("--watch prints a verdict after each change, and --json - one record; name a file for it")
     written = {path.resolve() for _, path in outputs(arguments)}

@@ -3,8 +3,8 @@
 Started as ``python -m conformance.engine.executor CONTROL_FD PARENT_PID``. This process never runs anything of a port:
 it forks a child for that, and a fresh one whenever it is asked to, and says how each child ended. A child answers the
 requests of its links (one for each judge that it serves) one at a time (``executor_server``); it has no part in any
-verdict. On the cpu
-runtime, whose kernels are host code, it confines itself before the first code object is loaded.
+verdict. On the cpu runtime, whose kernels are host code, it confines itself before the first code object is loaded.
+What is said to whom is in ``conformance.engine.protocol``.
 
 Without numpy, pydantic and the specs: a child should cost next to nothing.
 """
@@ -17,12 +17,26 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib import metadata
-from typing import Any
 
+from conformance.engine.coding import decoder, receive, send
 from conformance.engine.executor_server import Server
 from conformance.engine.ipc import Channel, Closed, Progress
+from conformance.engine.protocol import (
+    CannotOpen,
+    ExecutorEnded,
+    ExecutorReady,
+    FindCall,
+    FindFunction,
+    LoadCode,
+    OpenDevice,
+    Ready,
+    RunLaunch,
+    StartExecutor,
+    StopExecutor,
+)
 from conformance.notices import take_warnings
 from conformance.processes import die_with_parent
 from conformance.processes.child import KEPT, decoded, no_core_files, tail
@@ -40,12 +54,12 @@ PRINTED = 64 * 1024
 class Template:
     """The process that forks the children and watches them; see the module's text."""
 
-    def __init__(self, control: Channel, setup: Mapping[str, Any]) -> None:
+    def __init__(self, control: Channel, setup: OpenDevice) -> None:
         self._control = control
         self._setup = setup
         self._children: dict[int, tuple[int, int, int, int]] = {}
         # A GPU's context does not survive a fork, the host's runtime does.
-        self._kind = runtime_kind(setup["runtime"])
+        self._kind = runtime_kind(setup.runtime)
         self._device = self._open() if self._kind.on_host else None
 
     def run(self) -> None:
@@ -59,11 +73,11 @@ class Template:
             for number in [number for number, child in self._children.items() if child[1] in awake]:
                 self._ended(number)
             if self._control.fileno() in awake:
-                message, descriptors = self._control.receive()
-                if message["do"] == "start":
-                    self._start(message["child"], descriptors)
-                elif message["do"] == "stop" and message["child"] in self._children:
-                    os.kill(self._children[message["child"]][0], signal.SIGKILL)
+                message, _, descriptors = receive(self._control, descriptors=True)
+                if isinstance(message, StartExecutor):
+                    self._start(message.number, descriptors)
+                elif isinstance(message, StopExecutor) and message.number in self._children:
+                    os.kill(self._children[message.number][0], signal.SIGKILL)
 
     def _start(self, number: int, descriptors: Sequence[int]) -> None:
         """Fork child ``number``; the first descriptor is its page of progress, the others are its links."""
@@ -96,41 +110,43 @@ class Template:
         page, *links = descriptors
         try:
             device = self._device or self._open()
-            greeting = self._greeting(device)  # last: it confines this process
+            ready = self._ready(device)
         except (HipError, RuntimeError, OSError, ValueError) as error:
-            self._control.send({"say": "refused", "child": number, "why": str(error)})
+            send(self._control, CannotOpen(number, str(error)))
             return
-        self._control.send({"say": "ready", "child": number, **greeting})
+        send(self._control, ExecutorReady(number, ready))
         self._control.close()
         Server(device, self._kind, [Channel.adopt(link) for link in links], Progress(page)).run()
 
     def _open(self) -> Device:
-        setup = self._setup
-        runtime = self._kind.open(setup["wave"], setup["threads"])
-        return Device(runtime, setup["device"])
+        runtime = self._kind.open(self._setup.wave, self._setup.threads)
+        return Device(runtime, self._setup.device)
 
-    def _greeting(self, device: Device) -> dict[str, Any]:
-        """What this child runs on; confines it where the runtime can."""
+    def _ready(self, device: Device) -> Ready:
+        """What this child runs on; confines it where the runtime can, and last: it may not read files then."""
         runtime = device.runtime
-        greeting: dict[str, Any] = {
-            "device": device.name,
-            "arch": device.arch,
-            "wave": device.wave,
-            "description": runtime.description,
-            "hip_python": metadata.version("hip-python"),
-            "identity": device.compiler_identity(),
-            "guards_memory": runtime.guards_memory,
-            "pad": 0 if runtime.guards_memory else CANARY_BYTES,
-            "weakened": list(runtime.weakened()),
-            "warnings": take_warnings(),
-            "sandbox": None,
-        }
-        if self._kind.on_host:
-            try:
-                greeting["sandbox"] = runtime.confine() if self._setup["sandbox"] else "none: --no-sandbox"
-            except RuntimeError as error:
-                greeting["sandbox"] = f"none: {error}"
-        return greeting
+        ready = Ready(
+            device=device.name,
+            arch=device.arch,
+            wave=device.wave,
+            description=runtime.description,
+            hip_python=metadata.version("hip-python"),
+            identity=device.compiler_identity(),
+            guards_memory=runtime.guards_memory,
+            pad=0 if runtime.guards_memory else CANARY_BYTES,
+            weakened=tuple(runtime.weakened()),
+            warnings=tuple(take_warnings()),
+        )
+        return replace(ready, sandbox=self._confined(device)) if self._kind.on_host else ready
+
+    def _confined(self, device: Device) -> str:
+        """Confine this process; what guards it, or why nothing does."""
+        if not self._setup.sandbox:
+            return "none: --no-sandbox"
+        try:
+            return device.runtime.confine()
+        except RuntimeError as error:
+            return f"none: {error}"
 
     def _ended(self, number: int) -> None:
         pid, pidfd, out, err = self._children.pop(number)
@@ -140,9 +156,7 @@ class Template:
         words, printed = tail(err, KEPT), os.pread(out, PRINTED, 0)
         for descriptor in (pidfd, out, err):
             os.close(descriptor)
-        self._control.send(
-            {"say": "ended", "child": number, "how": how, "words": decoded(words), "printed": decoded(printed)}
-        )
+        send(self._control, ExecutorEnded(number, how, decoded(words), decoded(printed)))
 
 
 def main() -> None:
@@ -153,11 +167,14 @@ def main() -> None:
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, signal.SIG_IGN)  # the process that started us says when to end
     control = Channel.adopt(int(sys.argv[1]))
-    setup, _ = control.receive(SECONDS_TO_OPEN)
+    setup = receive(control, SECONDS_TO_OPEN, (OpenDevice,)).message
+    assert isinstance(setup, OpenDevice)
+    for kind in (LoadCode, FindFunction, FindCall, RunLaunch):
+        decoder(kind)  # once here, and not in every child
     try:
         template = Template(control, setup)
     except (HipError, RuntimeError, OSError, ValueError) as error:
-        control.send({"say": "refused", "child": None, "why": str(error)})
+        send(control, CannotOpen(None, str(error)))
         return
     with contextlib.suppress(Closed):
         template.run()

@@ -6,35 +6,35 @@ Executors are asked of the process that started the judge, which also says how a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import get_args
 
 from conformance.cases.launch import Launch
+from conformance.engine.coding import receive, send
 from conformance.engine.executor_server import Counts
 from conformance.engine.ipc import Channel, Closed, Garbled, Late, Progress, hang_seconds
-from conformance.engine.messages import Ready, from_map
+from conformance.engine.protocol import (
+    EndOfExecutor,
+    FromCommand,
+    HandedExecutor,
+    LostExecutor,
+    NoExecutor,
+    Ready,
+    ToCommand,
+    WantExecutor,
+)
 from conformance.engine.remote_executor import Executor, Function, Lost, Submitted
 from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.kind import SHARED_MEMORY
+from conformance.verdict.blame import TRIES, Action, Event, State, decide
 from conformance.verdict.loop import Answers, Buffers, Damage
 from conformance.verdict.trials import TrialCase
 
-TRIES = 5
-"""Executors that may end between being handed over and the first request."""
-
 SECONDS_FOR_AN_EXECUTOR = 600.0
 """For the process that started us to answer; it has limits of its own, well below."""
-
-
-@dataclass(frozen=True)
-class End:
-    """How an executor ended, and whether what this judge asked of it may have been the cause."""
-
-    how: str
-    suspect: bool
 
 
 class ExecutorClient:
@@ -87,39 +87,52 @@ class ExecutorClient:
             self._executor.close()
             self._executor = None
 
-    def lost(self, lost: Lost) -> End:
+    def lost(self, lost: Lost) -> EndOfExecutor:
         """Report the current executor as lost, have it stopped if need be, and learn how it ended."""
         self.discard()
-        answer = self._ask({"say": "lost", "stop": lost.kind != "ended"})[0]
-        how = str(answer["how"]) if lost.kind == "ended" else str(lost)
-        return End(how, bool(answer["suspect"]))
+        end, _ = self._ask(LostExecutor(lost.kind))
+        if not isinstance(end, EndOfExecutor):
+            raise _unanswered(f"{type(end).__name__} in place of how an executor ended")
+        return end if lost.kind == "ended" else replace(end, how=str(lost))
 
     def _take(self, alone: bool) -> None:
-        for _ in range(TRIES):
-            answer, descriptors = self._ask({"say": "executor", "alone": alone})
-            if "why" in answer:
-                raise InfrastructureError(str(answer["why"]))
+        for number in range(1, TRIES + 1):
+            answer, descriptors = self._ask(WantExecutor(alone))
+            if isinstance(answer, NoExecutor):
+                raise InfrastructureError(answer.why)
+            if not isinstance(answer, HandedExecutor):
+                raise _unanswered(f"{type(answer).__name__} in place of an executor")
             link, page = descriptors
-            self._ready = from_map(answer["ready"])
+            self._ready = answer.ready
             channel = Channel.adopt(link)
             try:
                 self._executor = Executor(channel, Progress(page), self._ready.pad, self._patience)
             except Lost as lost:  # to a kernel of another judge that shares it, since it was handed to us
                 channel.close()
                 self.lost(lost)
+                if decide(Event.UNUSED, State(before=number == TRIES)) is Action.NOBODY:
+                    raise InfrastructureError(
+                        f"{TRIES} executors ended before they could be asked for anything"
+                    ) from None
                 continue
-            self._touched = bool(answer["shared"])
+            self._touched = answer.shared
             self._borrowed = alone
             self._changed()
             return
-        raise InfrastructureError(f"{TRIES} executors ended before they could be asked for anything")
 
-    def _ask(self, message: dict[str, object]) -> tuple[dict[str, Any], list[int]]:
+    def _ask(self, message: ToCommand) -> tuple[object, list[int]]:
         try:
-            self._channel.send(message)
-            return self._channel.receive(SECONDS_FOR_AN_EXECUTOR)
+            send(self._channel, message)
+            answer, _, descriptors = receive(
+                self._channel, SECONDS_FOR_AN_EXECUTOR, get_args(FromCommand), descriptors=True
+            )
         except (Closed, Garbled, Late) as error:
-            raise SystemExit(f"the process that started this judge does not answer: {error}") from None
+            raise _unanswered(str(error)) from None
+        return answer, descriptors
+
+
+def _unanswered(why: str) -> SystemExit:
+    return SystemExit(f"the process that started this judge does not answer: {why}")
 
 
 NOTHING: Mapping[str, str] = MappingProxyType({})

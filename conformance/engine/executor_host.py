@@ -6,9 +6,21 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import get_args
 
+from conformance.engine.coding import receive, send
 from conformance.engine.ipc import Closed, Garbled, Late, Process, Progress, pair
-from conformance.engine.messages import Ready, Setup, from_map, to_map
+from conformance.engine.messages import Setup
+from conformance.engine.protocol import (
+    CannotOpen,
+    ExecutorEnded,
+    ExecutorReady,
+    FromHost,
+    OpenDevice,
+    Ready,
+    StartExecutor,
+    StopExecutor,
+)
 from conformance.environment import handed
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.processes.child import telling_line
@@ -86,7 +98,7 @@ class Host:
         """End an executor and learn how it ended."""
         if state.how is None and self._process is not None:
             try:
-                self._process.channel.send({"do": "stop", "child": state.number}, seconds=SECONDS_TO_END)
+                send(self._process.channel, StopExecutor(state.number), seconds=SECONDS_TO_END)
             except (Closed, Late):
                 self._close_host()
         self.ended(state)
@@ -116,7 +128,11 @@ class Host:
             self._process = Process(
                 self._supervisor, "conformance.engine.executor", (), handed(self._kind.environment, os.environ)
             )
-            self._process.channel.send(to_map(self._setup)["data"])
+            setup = self._setup
+            send(
+                self._process.channel,
+                OpenDevice(setup.runtime, setup.wave, setup.threads, setup.device, setup.sandbox),
+            )
         return self._process
 
     def _fork(self, judges: list[int], process: Process) -> ExecutorState:
@@ -129,7 +145,8 @@ class Host:
             ours.close()
             given.append(theirs.detach())
         try:
-            process.channel.send({"do": "start", "child": state.number}, [state.page.fd, *given], SECONDS_TO_END)
+            start, descriptors = StartExecutor(state.number), (state.page.fd, *given)
+            send(process.channel, start, descriptors=descriptors, seconds=SECONDS_TO_END)
         except (Closed, Late):
             self._listen(_LOOK)  # a host that could not open its device sends why
             state.how = self._last_words()
@@ -144,26 +161,25 @@ class Host:
         if self._process is None:
             return
         try:
-            message, descriptors = self._process.channel.receive(seconds)
+            message = receive(self._process.channel, seconds, get_args(FromHost)).message
         except Late:
             return
         except (Closed, Garbled):
             self._close_host()
             return
-        for descriptor in descriptors:
-            os.close(descriptor)
-        if message["say"] == "refused":
-            raise Unusable(str(message["why"]))
-        state = self._living.get(int(message["child"]))
+        if isinstance(message, CannotOpen):
+            raise Unusable(message.why)
+        assert isinstance(message, ExecutorReady | ExecutorEnded)
+        state = self._living.get(message.number)
         if state is None:
             return
-        if message["say"] == "ready":
-            state.ready = from_map({"kind": "Ready", "data": {k: v for k, v in message.items() if k in _READY}})
+        if isinstance(message, ExecutorReady):
+            state.ready = message.ready
         else:
-            state.how = _end_message(str(message["how"]), str(message["words"]))
+            state.how = _end_message(message.how, message.words)
             del self._living[state.number]
-            if message["printed"]:
-                self._printed.append(str(message["printed"]))
+            if message.printed:
+                self._printed.append(message.printed)
 
     def _close_host(self) -> None:
         """Kill the host with its executors."""
@@ -188,9 +204,6 @@ def _hang_message(setup: Setup) -> str:
         "process was killed: the GPU or its driver hangs; see dmesg, reset the GPU or restart the machine, and run it "
         "again"
     )
-
-
-_READY = frozenset(Ready.__dataclass_fields__)
 
 
 def _end_message(how: str, words: str) -> str:

@@ -7,27 +7,45 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, assert_never, cast
 
+from conformance.engine.coding import receive, send
 from conformance.engine.guarded_launch import GuardedLaunch, filled
 from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Progress, ready
+from conformance.engine.protocol import (
+    KEPT_TEXT,
+    CallFound,
+    CodeLoaded,
+    DeviceError,
+    Failed,
+    FindCall,
+    FindFunction,
+    FromExecutor,
+    FunctionFound,
+    KernelRow,
+    Launched,
+    LoadCode,
+    Misused,
+    RunLaunch,
+    ShareArena,
+    ToExecutor,
+)
 from conformance.processes.child import fault_line, stderr_size, words_since
 from conformance.runtimes import RuntimeKind
 from conformance.runtimes.hip.calling import Misuse, PreparedCall
-from conformance.runtimes.hip.device import CANARY, CANARY_BYTES, Device, Function, Prepared
+from conformance.runtimes.hip.device import CANARY, CANARY_BYTES, Device, Function, Module, Prepared
 from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.hip.matrix_products import Products, open_products
 from conformance.runtimes.hip.random_numbers import Generators, open_generators
 from conformance.runtimes.hip.vendor_library import NoLibrary
+from conformance.verdict.blame import costs_device
 
 if TYPE_CHECKING:
     from conformance.runtimes.kind import ReservingRuntime
 
 CONTEXT_LOST = 7
 """Exit code of a child whose device context did not survive a fault."""
-
-_KEPT_ERROR = 2000
 
 
 class Server:
@@ -39,12 +57,13 @@ class Server:
         self._links = list(links)
         self._page = page
         self._arenas: dict[tuple[int, int], Arena] = {}
-        self._modules: list[Any] = []
+        self._modules: list[Module] = []
         self._functions: list[Any] = []
         self._blob = (0, 0)
         self._streams_unknown: set[int] = set()
         self._leaks = Leaks()
         self._launched = False
+        self._context_lost = False
         self._libraries: dict[str, Products | Generators] = {}
 
     def run(self) -> None:
@@ -53,124 +72,135 @@ class Server:
             busy = ready(self._links, 3600.0) if len(self._links) > 1 else self._links[:1]
             for link in busy:
                 try:
-                    message, descriptors = link.receive()
-                    answer = self._answer(self._links.index(link), message, descriptors)
-                    if answer is not None:
-                        link.send(answer)
-                        if answer.get("context lost"):
-                            os._exit(CONTEXT_LOST)
+                    message, number, descriptors = receive(link, descriptors=True)
+                    index = self._links.index(link)
+                    if isinstance(message, ShareArena):
+                        self._arenas[index, message.arena] = Arena(descriptors[0])
+                    elif isinstance(message, ToExecutor):
+                        send(link, self._answer(index, number, message), number)
                 except (Closed, Garbled):
                     self._links.remove(link)
                     link.close()
+                if self._context_lost:
+                    os._exit(CONTEXT_LOST)
 
-    def _answer(self, link: int, message: Mapping[str, Any], descriptors: Sequence[int]) -> dict[str, Any] | None:
-        if message["do"] == "arena":
-            self._arenas[link, message["arena"]] = Arena(descriptors[0])
-            return None
-        self._page.begin(f"{link} {message['id']}")
+    def _answer(self, link: int, number: int, message: ToExecutor) -> FromExecutor:
+        self._page.begin(f"{link} {number}")
         try:
-            body = getattr(self, f"_{message['do']}")(link, message)
+            answer = self._do(link, number, message)
         except HipError as error:
-            body = {"error": _plain(error), "context lost": self._device_is_lost(error) and error.is_fault}
-        if not body.get("context lost"):  # else the others are to know that it was not they
+            self._context_lost = self._device_is_lost(error) and error.is_fault
+            answer = Failed(DeviceError.of(error))
+        if not self._context_lost:  # else the others are to know that it was not they
             self._page.begin("")
-        return {"id": message["id"], **body}
+        return answer
 
-    def _load(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _do(self, link: int, number: int, message: ToExecutor) -> FromExecutor:
+        match message:
+            case RunLaunch():
+                return self._launch(link, number, message)
+            case LoadCode():
+                return self._load(link, message)
+            case FindFunction():
+                return self._function(message)
+            case FindCall():
+                return self._call(message)
+        assert_never(message)
+
+    def _load(self, link: int, message: LoadCode) -> CodeLoaded:
         arena = self._arena(link, message)
-        load = self._device.load_launchers if message["launchers"] else self._device.load
-        module = load(arena.map[: message["size"]], message["label"])
+        load = self._device.load_launchers if message.launchers else self._device.load
+        module = load(arena.map[: message.size], message.label)
         self._modules.append(module)
-        asked = self._kind.code == "opaque" and not message["launchers"]
-        kernels = self._device.runtime.module_kernels(int(module.handle)) if asked else None
-        return {"module": len(self._modules) - 1, "kernels": kernels}
+        asked = self._kind.code == "opaque" and not message.launchers
+        rows = self._device.runtime.module_kernels(int(module.handle)) if asked else None
+        return CodeLoaded(len(self._modules) - 1, None if rows is None else tuple(map(KernelRow.of, rows)))
 
-    def _function(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
-        find = self._device.launcher if message["launcher"] else self._device.function
-        function = find(self._modules[message["module"]], message["name"])
+    def _function(self, message: FindFunction) -> FunctionFound:
+        find = self._device.launcher if message.launcher else self._device.function
+        function = find(self._modules[message.module], message.name)
         if function is None:
-            return {"function": None}
+            return FunctionFound(None, None)
         self._functions.append(function)
-        knows = self._kind.unwritten and not message["launcher"]
+        knows = self._kind.unwritten and not message.launcher
         shared = self._device.static_shared(function) if knows else None
-        return {"function": len(self._functions) - 1, "shared": shared}
+        return FunctionFound(len(self._functions) - 1, shared)
 
-    def _library(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The function that makes the call ``name`` of the vendor's library, and that library."""
-        what, opens = ("rand", open_generators) if message["name"].startswith("rand") else ("blas", open_products)
+    def _call(self, message: FindCall) -> CallFound:
+        """The function that makes a call of the vendor's library, and that library."""
+        what, opens = ("rand", open_generators) if message.name.startswith("rand") else ("blas", open_products)
         try:
             if what not in self._libraries:
                 self._libraries[what] = opens(self._kind.libraries(what))
         except NoLibrary as error:
-            return {"function": None, "about": str(error)[:_KEPT_ERROR]}
+            return CallFound(None, str(error)[:KEPT_TEXT])
         library = self._libraries[what]
-        self._functions.append(Function(message["name"], library.call(message["name"])))
-        return {"function": len(self._functions) - 1, "about": library.about[:_KEPT_ERROR]}
+        self._functions.append(Function(message.name, library.call(message.name)))
+        return CallFound(len(self._functions) - 1, library.about[:KEPT_TEXT])
 
-    def _launch(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _launch(self, link: int, number: int, message: RunLaunch) -> Launched:
         """Launch once per order; what was in the buffers afterwards lies in the arena, order by order.
 
         The first fault is the last launch, unless the launch is one that has to fault in every order. Orders that
         cannot differ from those before are ``untold``.
         """
         arena = self._arena(link, message)
-        orders: list[dict[str, Any] | None] = []
+        ends: list[DeviceError | Misused | None] = []
         calls: list[PreparedCall | None] = []
         untold = 0
-        both = message["orders"][:2] == ["forward", "reverse"]
-        simple = not (message["types"] or message["scratch"] or any(message["pieces"]))
-        may_skip = both and simple and not message["must_fault"]
-        once = GuardedLaunch(self._device, self._functions[message["function"]], arena, message)
+        both = message.orders[:2] == ("forward", "reverse")
+        simple = not (message.types or message.scratch or any(message.pieces))
+        may_skip = both and simple and not message.must_fault
+        once = GuardedLaunch(self._device, self._functions[message.function], arena, message)
         simple = simple and self._device.runtime.guards_memory
-        for number, order in enumerate(message["orders"]):
-            if number == 2 and may_skip and not self._device.runtime.order_matters():
-                untold = len(message["orders"]) - number
+        for at, order in enumerate(message.orders):
+            if at == 2 and may_skip and not self._device.runtime.order_matters():
+                untold = len(message.orders) - at
                 break
             self._device.runtime.set_order(order)
             written_before = stderr_size()
             self._launched = False
             try:
                 if simple:
-                    once.run(number)
+                    once.run(at)
                 else:
-                    calls.append(self._run(arena, message, number))
+                    calls.append(self._run(arena, message, at))
             except HipError as error:
                 words = fault_line(words_since(written_before))
                 before = not (self._launched or once.launched)
-                orders.append({**_plain(error.with_detail(words)), "before_launch": before})
+                ends.append(DeviceError.of(error.with_detail(words), before))
                 if self._device_is_lost(error):
-                    return {"orders": orders, "context lost": True}
-                if not message["must_fault"]:
+                    self._context_lost = True
+                    return Launched(tuple(ends), 0, None, "")
+                if not message.must_fault:
                     break
             except Misuse as misuse:
-                orders.append({"misuse": str(misuse)[:_KEPT_ERROR]})
+                ends.append(Misused(str(misuse)[:KEPT_TEXT]))
                 break
             else:
-                orders.append(None)
+                ends.append(None)
         once.give_back()
-        if message["types"] and len(calls) == len(message["orders"]):
-            lost = self._look_for_leak(link, arena, message, [call.left for call in calls if call is not None])
+        if message.types and len(calls) == len(message.orders):
+            left = [call.left for call in calls if call is not None]
+            lost = self._look_for_leak(link, number, arena, message, left)
             if lost is not None:
-                return {"orders": [*orders[:-1], _plain(lost)], "context lost": True}
-        return {
-            "orders": orders,
-            "untold": untold,
-            "leak": self._leaks.known(message["function"]),
-            "misaligned": self._device.runtime.misaligned()[:_KEPT_ERROR],
-        }
+                self._context_lost = True
+                return Launched((*ends[:-1], DeviceError.of(lost)), 0, None, "")
+        leak = self._leaks.known(message.function)
+        return Launched(tuple(ends), untold, leak, self._device.runtime.misaligned()[:KEPT_TEXT])
 
     def _look_for_leak(
-        self, link: int, arena: Arena, message: Mapping[str, Any], left: list[Counts | None]
+        self, link: int, number: int, arena: Arena, message: RunLaunch, left: list[Counts | None]
     ) -> HipError | None:
         """Whether the launcher, whose calls ``left`` this behind, leaks; the error that cost the device meanwhile."""
 
         def again() -> Counts | None:
-            self._page.begin(f"{link} {message['id']}")
-            call = self._run(arena, message, len(message["orders"]) - 1, again=True)
+            self._page.begin(f"{link} {number}")
+            call = self._run(arena, message, len(message.orders) - 1, again=True)
             return None if call is None else call.left
 
         try:
-            self._leaks.look(message["function"], left, again)
+            self._leaks.look(message.function, left, again)
         except HipError as error:
             return error if self._device_is_lost(error) else None
         except Misuse:
@@ -178,24 +208,23 @@ class Server:
         return None
 
     def _device_is_lost(self, error: HipError) -> bool:
-        """Whether nothing that runs here after ``error`` can be believed: on a GPU, where every later call may fail."""
-        return not (self._device.runtime.guards_memory or error.lacks_memory)
+        return costs_device(error, self._device.runtime.guards_memory)
 
-    def _run(self, arena: Arena, message: Mapping[str, Any], number: int, again: bool = False) -> PreparedCall | None:
+    def _run(self, arena: Arena, message: RunLaunch, number: int, again: bool = False) -> PreparedCall | None:
         """Launch in order ``number``; a launcher's call. What is launched ``again`` is not read back."""
-        if any(message["pieces"]):
+        if any(message.pieces):
             self._with_gaps(arena, message, number)
             return None
         way = self._guarded if self._device.runtime.guards_memory else self._in_one_piece
         return way(arena, message, number, again)
 
-    def _with_gaps(self, arena: Arena, message: Mapping[str, Any], number: int) -> None:
+    def _with_gaps(self, arena: Arena, message: RunLaunch, number: int) -> None:
         """A kernel's launch with buffers of which some have gaps: only their pieces are copied."""
-        device, out = self._device, message["total"] * (number + 1)
+        device, out = self._device, message.total * (number + 1)
         bases: list[int] = []
         copies: list[tuple[int, int, int]] = []
         try:
-            for (offset, size), pieces in zip(message["buffers"], message["pieces"], strict=True):
+            for (offset, size), pieces in zip(message.buffers, message.pieces, strict=True):
                 base = self._reserve(pieces) if pieces else device.allocate(size)
                 bases.append(base)
                 copies += [(offset + at, base + place, count) for at, count, place in pieces or [(0, size, 0)]]
@@ -214,41 +243,41 @@ class Server:
         runtime = cast("ReservingRuntime", self._device.runtime)
         return runtime.reserve(place + count, [(place, count) for _, count, place in pieces])
 
-    def _guarded(self, arena: Arena, message: Mapping[str, Any], number: int, again: bool) -> PreparedCall | None:
+    def _guarded(self, arena: Arena, message: RunLaunch, number: int, again: bool) -> PreparedCall | None:
         """An allocation for each buffer: the runtime itself sees an access outside of one."""
-        device, taken, out = self._device, [], message["total"] * (number + 1)
+        device, taken, out = self._device, [], message.total * (number + 1)
         try:
-            for offset, size in message["buffers"]:
+            for offset, size in message.buffers:
                 base = device.take(size)
                 taken.append((base, size))
                 device.write(base, arena.address(offset, size), size)
-            for size in message["scratch"]:
+            for size in message.scratch:
                 base = device.take(size)
                 taken.append((base, size))
                 device.fill(base, garbage(number), size)
             call = self._start(message, [base for base, _ in taken])
-            if message["types"]:
+            if message.types:
                 self._check_freed(message, taken)
             if again:
                 return call
-            for (base, size), (offset, _) in zip(taken, message["buffers"], strict=False):
+            for (base, size), (offset, _) in zip(taken, message.buffers, strict=False):
                 device.read(arena.address(out + offset, size), base, size)
             return call
         finally:
             for base, size in taken:
                 device.give_back(base, size)
 
-    def _check_freed(self, message: Mapping[str, Any], taken: list[tuple[int, int]]) -> None:
+    def _check_freed(self, message: RunLaunch, taken: list[tuple[int, int]]) -> None:
         """Raises ``Misuse`` for a launcher that freed what it was given, and leaves only the others in ``taken``."""
         freed = [number for number, (base, _) in enumerate(taken) if not self._device.is_allocated(base)]
         if freed:
-            names = ", ".join(message["names"][number] for number in freed)
+            names = ", ".join(message.names[number] for number in freed)
             taken[:] = [each for number, each in enumerate(taken) if number not in freed]
-            raise Misuse(f"{message['what']} freed what it was given: {names}")
+            raise Misuse(f"{message.what} freed what it was given: {names}")
 
-    def _in_one_piece(self, arena: Arena, message: Mapping[str, Any], number: int, again: bool) -> PreparedCall | None:
+    def _in_one_piece(self, arena: Arena, message: RunLaunch, number: int, again: bool) -> PreparedCall | None:
         """All buffers in one allocation, with the guard bytes that the judge put between them: one copy each way."""
-        device, total = self._device, message["total"]
+        device, total = self._device, message.total
         out = total * (number + 1)
         if self._blob[1] < total:
             if self._blob[0]:
@@ -257,55 +286,45 @@ class Server:
             self._blob = (device.allocate(total), total)
         base = self._blob[0]
         device.write(base, arena.address(0, total), total)
-        buffers = [base + offset for offset, _ in message["buffers"]]
-        scratch = [Scratch(device, size, number) for size in message["scratch"]]
+        buffers = [base + offset for offset, _ in message.buffers]
+        scratch = [Scratch(device, size, number) for size in message.scratch]
         try:
             call = self._start(message, [*buffers, *(one.address for one in scratch)])
-            for one, name in zip(scratch, message["names"][len(buffers) :], strict=True):
+            for one, name in zip(scratch, message.names[len(buffers) :], strict=True):
                 damage = one.damage()
                 if damage:
-                    raise Misuse(f"{message['what']} wrote outside of {name}: {damage}")
+                    raise Misuse(f"{message.what} wrote outside of {name}: {damage}")
             if again:
                 return call
             device.read(arena.address(out, total), base, total)
-            if call is not None and message["function"] not in self._streams_unknown:
-                seen = check_stream(device, call, message["what"], base, arena, total)
-                self._streams_unknown |= set() if seen else {message["function"]}
+            if call is not None and message.function not in self._streams_unknown:
+                seen = check_stream(device, call, message.what, base, arena, total)
+                self._streams_unknown |= set() if seen else {message.function}
             return call
         finally:
             for one in scratch:
                 one.give_back()
 
-    def _start(self, message: Mapping[str, Any], bases: Sequence[int]) -> PreparedCall | None:
+    def _start(self, message: RunLaunch, bases: Sequence[int]) -> PreparedCall | None:
         """Launch and wait; a launcher's call. A slot is eight bytes, or a buffer's number with an offset in bytes."""
-        slots = filled(message["slots"], bases)
-        what = message["what"]
-        function = self._functions[message["function"]]
-        if message["types"]:
-            call = PreparedCall(self._device, function, message["types"], slots, what)
+        slots = filled(message.slots, bases)
+        what = message.what
+        function = self._functions[message.function]
+        if message.types:
+            call = PreparedCall(self._device, function, message.types, slots, what)
             self._launched = True
             call.run()
             return call
-        prepared = Prepared(self._device, function, message["shape"], slots, what)
+        prepared = Prepared(self._device, function, message.shape, slots, what)
         self._launched = True
         prepared.start()
         self._device.synchronize(what)
         return None
 
-    def _arena(self, link: int, message: Mapping[str, Any]) -> Arena:
-        arena = self._arenas[link, message["arena"]]
-        arena.attach(message["mapped"])
+    def _arena(self, link: int, message: LoadCode | RunLaunch) -> Arena:
+        arena = self._arenas[link, message.arena]
+        arena.attach(message.mapped)
         return arena
-
-
-def _plain(error: HipError) -> dict[str, Any]:
-    return {
-        "call": error.call,
-        "code": error.code,
-        "name": error.name,
-        "what": error.what[:_KEPT_ERROR],
-        "detail": error.detail[:_KEPT_ERROR],
-    }
 
 
 AGAIN = 16
@@ -318,9 +337,9 @@ class Leaks:
     """The launchers of one process that leave something behind at every call, by the number of their function."""
 
     def __init__(self) -> None:
-        self._found: dict[int, list[int]] = {}
+        self._found: dict[int, Counts] = {}
 
-    def known(self, function: int) -> list[int] | None:
+    def known(self, function: int) -> Counts | None:
         """How many calls of one case each left something behind, and what: at least these ``Counts``."""
         return self._found.get(function)
 
@@ -336,7 +355,7 @@ class Leaks:
         finally:
             each = left_by_each(left)
             if each is not None and len(left) > first:
-                self._found[function] = [len(left), *each]
+                self._found[function] = (len(left), *each)
 
 
 def left_by_each(calls: Sequence[Counts | None]) -> Counts | None:

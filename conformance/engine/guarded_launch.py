@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from conformance.engine.ipc import Arena
+from conformance.engine.protocol import RunLaunch, Slot
 from conformance.runtimes.hip.device import Device, Prepared
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ _STEPS = ("hipMemcpy", "hipModuleLaunchKernel", "hipDeviceSynchronize", "hipMemc
 """What ``hipcpuLaunchOnce`` was about when it had done so much."""
 
 
-def filled(slots: Sequence[Any], bases: Sequence[int]) -> list[Any]:
-    """``slots`` of a message with the addresses of buffers that lie at ``bases``; ``None`` is a stream."""
+def filled(slots: Sequence[Slot], bases: Sequence[int]) -> list[Any]:
+    """``slots`` of a launch with the addresses of buffers that lie at ``bases``; ``None`` is a stream."""
     return [
         slot if slot is None or isinstance(slot, bytes) else (bases[slot[0]] + slot[1]).to_bytes(8, "little")
         for slot in slots
@@ -30,7 +31,7 @@ class GuardedLaunch:
     ``launched`` says whether the last one came as far as its launch.
     """
 
-    def __init__(self, device: Device, function: Any, arena: Arena, message: Mapping[str, Any]) -> None:
+    def __init__(self, device: Device, function: Any, arena: Arena, message: RunLaunch) -> None:
         self._device, self._function, self._arena, self._message = device, function, arena, message
         self._taken: list[tuple[int, int]] = []
         self._launch: Callable[[int], tuple[int, int]] | None = None
@@ -38,22 +39,22 @@ class GuardedLaunch:
 
     def run(self, number: int) -> None:
         """Launch in order ``number``. Raises ``HipError``."""
-        device, total, self.launched = self._device, self._message["total"], False
+        device, total, self.launched = self._device, self._message.total, False
         launch = self._launch = self._launch or self._prepare()
         self._arena.address(total * (number + 1), total)
         code, done = launch(total * (number + 1))
         self.launched = done > 0
         if code:
-            call, what = _STEPS[done], self._message["what"]
+            call, what = _STEPS[done], self._message.what
             device.check(call, (device.hip.hipError_t(code),), "" if call == "hipMemcpy" else what)
 
     def _prepare(self) -> Callable[[int], tuple[int, int]]:
-        device, buffers = self._device, self._message["buffers"]
+        device, buffers = self._device, self._message.buffers
         for _, size in buffers[len(self._taken) :]:
             self._taken.append((device.take(size), size))
         bases = [base for base, _ in self._taken]
-        slots = filled(self._message["slots"], bases)
-        self._prepared = Prepared(device, self._function, self._message["shape"], slots, self._message["what"])
+        slots = filled(self._message.slots, bases)
+        self._prepared = Prepared(device, self._function, self._message.shape, slots, self._message.what)
         host = [self._arena.address(offset, size) for offset, size in buffers]
         sizes = [size for _, size in buffers]
         runtime, function = cast("WatchedCalls", device.runtime), int(self._function.handle)

@@ -17,6 +17,7 @@ import struct
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -66,11 +67,11 @@ class Channel:
         return self._socket.fileno()
 
     def send(self, message: Mapping[str, Any], descriptors: Sequence[int] = (), seconds: float | None = None) -> None:
-        """Send ``message``, and copies of ``descriptors`` with it.
+        """Send ``message``, in which a dataclass is a map of its fields, and copies of ``descriptors`` with it.
 
         Raises ``Closed``, and ``Late`` when the other side takes nothing for ``seconds``.
         """
-        data: bytes = msgpack.packb(message, use_bin_type=True)
+        data: bytes = msgpack.packb(message, use_bin_type=True, default=_fields)
         if len(data) <= PACKET:
             self._send(data, descriptors, seconds)
             return
@@ -193,10 +194,16 @@ def ready(channels: Iterable[Channel], seconds: float) -> list[Channel]:
     return [by_number[number] for number, _ in poll.poll(seconds * 1000)]
 
 
+def _fields(value: object) -> dict[str, Any]:
+    if not is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} cannot be in a message")
+    return vars(value)
+
+
 def _unpacked(data: bytes) -> dict[str, Any]:
     try:
         message = msgpack.unpackb(data, raw=False, strict_map_key=False)
-    except (ValueError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, msgpack.UnpackException) as error:  # TypeError: a map or an array as a key
         raise Garbled(f"a packet is not msgpack ({error})") from None
     if not isinstance(message, dict):
         raise Garbled("a packet is not a map")

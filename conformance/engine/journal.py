@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from conformance.engine.messages import from_map, to_map
+from conformance.engine.coding import from_map, to_map
 from conformance.outcome import Outcome
 
 

@@ -37,19 +37,14 @@ from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Entry, Kernel
+from conformance.verdict.blame import TRIES, Action, Event, State, decide, lost_event, outcome_event
 from conformance.verdict.evidence import fault_kind
 from conformance.verdict.loop import run_cases
 from conformance.verdict.trials import with_wave
 from reference import NoReference
 
-TRIES = 5
-"""Executors that a kernel may take up, most of them lost to its neighbours on a shared device."""
-
 _NOT_THERE = ("missing", "compile_error")
 """What a kernel is that a port does not have: no source defines it, or one that it does not compile."""
-
-DEATHS = 2
-"""Executors that a kernel has to bring down, the second one alone, before it is called the cause."""
 
 
 class Judge:
@@ -63,7 +58,8 @@ class Judge:
         self._progress = progress
         self._setup = setup
         self._mode = mode
-        self._losses: dict[tuple[str, str], int] = {}
+        self._losses: set[tuple[Entry, str]] = set()
+        """Sources that have cost an executor while they were loaded, as kernels or as launchers."""
         self._deadly: dict[Entry, dict[str, str]] = {entry: {} for entry in get_args(Entry)}
         self._opinion = SecondOpinion(mode.tree.options, setup.wave, setup.arch)
         self._executors = ExecutorClient(channel, self._renewed, runtime_kind(setup.runtime).launch_seconds)
@@ -105,19 +101,18 @@ class Judge:
                     self._library.load_no_parts(source)
                     return self._deadly["kernel"][source]
             except HipError:
-                if fresh:
+                if decide(Event.NOT_LOADED, State(fresh=fresh)) is not Action.ALONE:
                     raise
             self._executors.alone()
 
     def _lost_loading(self, entry: Entry, lost: LostLoading, fresh: bool) -> None:
-        """Remember that loading a source cost an executor; the second time, or a hang with nothing before it, it is
-        known as deadly. One that was lost to another judge's kernel meanwhile says nothing of the source."""
+        """Remember that loading a source cost an executor, and the source as deadly if it is to blame."""
         end = self._executors.lost(lost.lost)
-        if not end.suspect:
-            return
         key = (entry, lost.source)
-        self._losses[key] = self._losses.get(key, 0) + 1
-        if self._losses[key] == DEATHS or (fresh and lost.lost.kind == "silent"):
+        state = State(fresh=fresh, mine=end.suspect, before=key in self._losses)
+        if end.suspect:
+            self._losses.add(key)
+        if decide(lost_event(lost.lost.kind == "silent", loading=True), state) is Action.BLAME:
             self._deadly[entry][lost.source] = f"error: its code cannot be loaded: {end.how}"
 
     def _run(self, request: RunCases) -> Outcome:
@@ -196,7 +191,8 @@ class Judge:
         library = self._loader(kernel)
         before = {} if kernel.is_launcher else request.broken
         deadly = self._deadly[kernel.entry]
-        deaths = 0
+        has_cost = False
+        """Whether it has cost an executor."""
         self._executors.settle()
         for attempt in range(TRIES):
             library.broken = {**before, **deadly}
@@ -205,8 +201,8 @@ class Judge:
             fresh = self._executors.touch()
             try:
                 outcome = self._attempt(kernel, cases, fresh)
-            except InfrastructureError:  # unless a kernel before this one has taken all memory
-                if fresh:
+            except InfrastructureError:
+                if decide(Event.LACKING, State(fresh=fresh)) is Action.NOBODY:
                     raise
                 self._executors.alone()
                 continue
@@ -218,18 +214,18 @@ class Judge:
                 continue
             except Lost as lost:
                 end = self._executors.lost(lost)
-                if not end.suspect:
-                    if attempt:  # neighbours that fault again and again must not keep it from a verdict
-                        self._executors.alone()
-                    continue
-                deaths += 1
-                if deaths == DEATHS or (fresh and lost.kind == "silent"):
+                state = State(fresh=fresh, mine=end.suspect, before=has_cost if end.suspect else attempt > 0)
+                action = decide(lost_event(lost.kind == "silent", loading=False), state)
+                if action is Action.BLAME:
                     return self._process_lost(kernel, lost, end.how)
-                self._executors.alone()
+                if action is Action.ALONE:
+                    self._executors.alone()
+                has_cost = has_cost or end.suspect
                 continue
-            if outcome.status == "pass" or not self._is_suspect(library.broken != {**before, **deadly}, outcome):
+            action = self._action(outcome, fresh, broke=library.broken != {**before, **deadly})
+            if action is Action.COUNT:
                 return outcome
-            if fresh:
+            if action is Action.COUNT_LAST:
                 deadly.update(library.broken)  # learned where nothing else had run: not to be tried again
                 self._executors.discard()
                 return outcome
@@ -246,12 +242,12 @@ class Judge:
             return self._libraries
         return self._launchers if kernel.is_launcher else self._library
 
-    def _is_suspect(self, broke: bool, outcome: Outcome) -> bool:
-        """Whether another kernel, earlier in the same process, may have caused this; ``broke``: a source does not
-        compile or load any more."""
-        if not self._executors.ready.guards_memory:
-            return outcome.poisoned or bool(self._library.refused)
-        return bool(outcome.launches) or broke
+    def _action(self, outcome: Outcome, fresh: bool, broke: bool) -> Action:
+        """What follows an attempt; ``broke``: a source does not compile or load any more."""
+        survives = self._executors.ready.guards_memory
+        not_loaded = broke if survives else bool(self._library.refused)
+        event = outcome_event(outcome.status == "pass", survives, outcome.poisoned, bool(outcome.launches), not_loaded)
+        return decide(event, State(survives=survives, fresh=fresh))
 
     def _attempt(self, kernel: Kernel, cases: Sequence[Case] | None, fresh: bool) -> Outcome:
         """The outcome in the current executor; where that is not ``fresh`` and a failure counts for nothing, up to the

@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol
 
 from conformance.engine.compiler import Compiler
 from conformance.engine.modes import Tree
-from conformance.engine.remote_executor import Function, KernelRow, Lost
+from conformance.engine.protocol import KernelRow
+from conformance.engine.remote_executor import Function, Lost
 from conformance.outcome import INFRASTRUCTURE
 from conformance.port.bundles import CompressedBundle
 from conformance.port.code_objects import code_for, read_code_objects
@@ -42,7 +43,7 @@ _NO_REFUSALS = (COMPILER_LOST, "hipModuleLoad", "error: its code cannot be loade
 class Loader(Protocol):
     """Where code objects, or compiled sources with their host functions, are loaded: an executor, or this process."""
 
-    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, list[KernelRow] | None]: ...
+    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, Sequence[KernelRow] | None]: ...
 
     def function(self, module: int, name: str, launcher: bool = False) -> Function | None: ...
 

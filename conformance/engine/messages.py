@@ -1,13 +1,15 @@
-"""What goes to a process of a run and what comes back, as plain data; and how such a process takes requests.
+"""What the command asks of its judges and timers and what they answer; and how such a process takes requests.
 
-Every message is a dataclass or a model of pydantic, one of ``KINDS``, and travels as a map that names its kind.
-A member of the pool (``conformance.engine.pool``) gets its ``Setup`` with the run's mode, answers ``Ready``, nothing or
-``Refused``, and then answers requests, one at a time:
+Every message is a dataclass or a model of pydantic, and travels as ``conformance.engine.coding`` says. A member of the
+pool (``conformance.engine.pool``) gets its ``Setup``, then the run's mode. It says ``Ready`` where it owns a device,
+else ``Started``, or ``Refused``. Then it answers requests, one at a time, each with its number:
 
     Compile   -> Compiled    one source
     RunCases  -> Outcome     one kernel
 
-``bench`` adds a request of its own (``conformance.engine.timing.requests``) by ``add_kinds``.
+or ``Refused``, for bad input. ``bench`` adds a request of its own (``conformance.engine.timing.requests``). What a
+judge says meanwhile about executors is in ``conformance.engine.protocol``. A member that ends, is silent or says
+anything else is replaced, and its request asked again, up to ``Request.tries`` times in all.
 """
 
 from __future__ import annotations
@@ -16,19 +18,20 @@ import faulthandler
 import gc
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from pydantic import TypeAdapter
 
 from conformance.cases.case import Case
+from conformance.engine.coding import KINDS, Kind, add_kinds, add_kinds_of, receive, send
 from conformance.engine.ipc import Channel, Closed, Progress
-from conformance.engine.modes import JudgeGenerated, Mode
+from conformance.engine.modes import JudgeGenerated
+from conformance.engine.protocol import Ready
 from conformance.outcome import Outcome
 from conformance.port.sources import SourceError
 from conformance.processes import Supervisor, die_with_parent
@@ -84,6 +87,9 @@ class Answer(Protocol):
 class Request(ABC):
     """What a member is asked for."""
 
+    answered_by: ClassVar[type[Answer]]
+    """The type of an answer that is not ``Refused``."""
+
     tries: ClassVar[int] = 2
     """How many members it may cost before it stays without an answer."""
 
@@ -94,27 +100,6 @@ class Request(ABC):
     @abstractmethod
     def lost(self, doing: str, why: str) -> str:
         """Why there is no answer: its last member ended as ``why`` says while it was ``doing`` something."""
-
-
-@dataclass(frozen=True)
-class Compile(Request):
-    """Compile one source of one of the mode's trees, by its label, and load it; answered by ``Compiled``.
-
-    With ``launchers`` it is compiled as a library, with its host functions, and not loaded. Of a source that is
-    compiled in parts (``conformance.port.compiling.shards``) every ``step``-th is compiled, from number ``first`` on.
-    """
-
-    source: str
-    tree: int = 0
-    launchers: bool = False
-    first: int = 0
-    step: int = 1
-
-    def unanswered(self, why: str) -> Compiled:
-        return Compiled(self.source, None, self.tree, why, launchers=self.launchers)
-
-    def lost(self, doing: str, why: str) -> str:
-        return f"the process that compiled it died twice ({why})"
 
 
 @dataclass(frozen=True)
@@ -140,12 +125,37 @@ class Compiled:
 
 
 @dataclass(frozen=True)
+class Compile(Request):
+    """Compile one source of one of the mode's trees, by its label, and load it; answered by ``Compiled``.
+
+    With ``launchers`` it is compiled as a library, with its host functions, and not loaded. Of a source that is
+    compiled in parts (``conformance.port.compiling.shards``) every ``step``-th is compiled, from number ``first`` on.
+    """
+
+    answered_by: ClassVar[type[Answer]] = Compiled
+
+    source: str
+    tree: int = 0
+    launchers: bool = False
+    first: int = 0
+    step: int = 1
+
+    def unanswered(self, why: str) -> Compiled:
+        return Compiled(self.source, None, self.tree, why, launchers=self.launchers)
+
+    def lost(self, doing: str, why: str) -> str:
+        return f"the process that compiled it died twice ({why})"
+
+
+@dataclass(frozen=True)
 class RunCases(Request):
     """Run one kernel over ``cases`` (ids; ``None`` for all that there are) as the mode says; answered by ``Outcome``.
 
     ``broken`` holds the sources that do not compile or load, by label, with the first error, ``unavailable`` those
     that could not be compiled for a reason of the machine's.
     """
+
+    answered_by: ClassVar[type[Answer]] = Outcome
 
     kernel: Kernel
     cases: tuple[str, ...] | None
@@ -163,29 +173,6 @@ class RunCases(Request):
         return f"the process that judged it died twice ({why})"
 
 
-@dataclass(frozen=True)
-class Ready:
-    """What a run runs on.
-
-    ``identity`` is what decides a code object in addition to source and options; ``pad`` the guard bytes that the
-    harness puts around buffers, 0 where the runtime guards memory itself. ``sandbox`` says what confines the executors,
-    ``weakened`` which checks of the runtime the environment has switched off.
-    """
-
-    device: str
-    arch: str
-    wave: int
-    description: str
-    hip_python: str
-    identity: str = ""
-    guards_memory: bool = True
-    pad: int = 0
-    sandbox: str | None = None
-    weakened: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    """What was found damaged, such as a runtime library, and mended."""
-
-
 NO_DEVICE = Ready("none: recorded answers", "", 0, "reference on trial", "")
 """Where only the reference is judged."""
 
@@ -197,43 +184,29 @@ class Refused:
     why: str
 
 
-KINDS: dict[str, type[Any]] = {}
-"""The messages, by the name of their class."""
-
-_ELSEWHERE = {
-    **dict.fromkeys(("JudgeRecorded", "RecordAnswers", "JudgeReference"), "conformance.engine.recordings"),
-    **dict.fromkeys(("TimeTrees", "Time", "Timed"), "conformance.engine.timing.requests"),
-}
-"""Those of commands that a run does without: which module adds them. A process imports it for the first of them."""
+@dataclass(frozen=True)
+class Started:
+    """The process is set up; it owns no device."""
 
 
-def add_kinds(*kinds: type[Any]) -> None:
-    """Let messages of these ``kinds`` travel: the module that has them calls it."""
-    KINDS.update({kind.__name__: kind for kind in kinds})
+def add_checked_kinds(*kinds: type[Any]) -> None:
+    """Let messages of these ``kinds`` travel, as pydantic checks them: the module that has them calls it."""
+
+    def kind_of(type_: type[Any]) -> Kind:
+        adapter = cache(lambda: TypeAdapter[Any](type_))  # made for the first such message: it takes a while
+        return Kind(
+            lambda message: adapter().dump_python(message, mode="json"),
+            lambda data: adapter().validate_python(data),
+            type_,
+        )
+
+    KINDS.update({kind.__name__: kind_of(kind) for kind in kinds})
 
 
-add_kinds(JudgeGenerated, Setup, Compile, Compiled, RunCases, Outcome, Ready, Refused)
-
-
-@cache
-def _adapter(kind: str) -> TypeAdapter[Any]:
-    return TypeAdapter(KINDS[kind])
-
-
-def to_map(data: Any) -> dict[str, Any]:
-    """``data``, one of ``KINDS``, as a map that names its kind."""
-    kind = type(data).__name__
-    return {"kind": kind, "data": _adapter(kind).dump_python(data, mode="json")}
-
-
-def from_map(content: Mapping[str, Any]) -> Any:
-    """What ``to_map`` made a map of; raises ``ValueError`` for anything else."""
-    kind = str(content.get("kind"))
-    if kind not in KINDS and kind in _ELSEWHERE:
-        import_module(_ELSEWHERE[kind])
-    if kind not in KINDS:
-        raise ValueError(f"{content.get('kind')!r} is not a kind of message")
-    return _adapter(kind).validate_python(content.get("data"))
+add_checked_kinds(JudgeGenerated, Setup, Compile, Compiled, RunCases, Outcome)
+add_kinds(Refused, Started)
+add_kinds_of("conformance.engine.recordings", "JudgeRecorded", "RecordAnswers", "JudgeReference")
+add_kinds_of("conformance.engine.timing.requests", "TimeTrees", "Time", "Timed")
 
 
 SECONDS_TO_SET_UP = 60.0
@@ -266,21 +239,22 @@ def run_member(make: MemberFactory, channel: int, progress: int, parent: int) ->
 
 
 def _serve(make: MemberFactory, channel: Channel, progress: Progress, supervisor: Supervisor) -> None:
-    """Take a ``Setup`` with a mode, answer ``Ready``, nothing or ``Refused``, then answer requests."""
-    message, _ = channel.receive(SECONDS_TO_SET_UP)
-    setup: Setup = from_map(message)
-    mode: Mode = from_map(message["mode"])
+    """Take a ``Setup`` and a mode, say ``Ready``, ``Started`` or ``Refused``, then answer requests."""
+    setup = receive(channel, SECONDS_TO_SET_UP, (Setup,)).message
+    assert isinstance(setup, Setup)
+    mode = receive(channel, SECONDS_TO_SET_UP).message
     try:
         member = make(channel, progress, setup, mode, supervisor)
     except (SourceError, HipError, RuntimeError, OSError, ValueError) as error:
-        channel.send({"say": "answer", "id": 0, **to_map(Refused(str(error)))})
+        send(channel, Refused(str(error)))
         return
-    channel.send({"say": "answer", "id": 0, **({"kind": None} if member.ready is None else to_map(member.ready))})
+    send(channel, member.ready or Started())
     while True:
-        message, _ = channel.receive()
-        answer = _answer(member, from_map(message))
+        request, number, _ = receive(channel)
+        assert isinstance(request, Request)
+        answer = _answer(member, request)
         progress.begin("")
-        channel.send({"say": "answer", "id": message["id"], **to_map(answer)})
+        send(channel, answer, number)
 
 
 def _answer(member: Member, request: Request) -> Answer | Refused:

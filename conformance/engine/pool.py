@@ -9,27 +9,29 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
+from conformance.engine.coding import receive, send
 from conformance.engine.executor_host import ExecutorState, Host, Unusable
 from conformance.engine.ipc import Closed, Garbled, Late, Process, Progress, hang_seconds, ready
-from conformance.engine.messages import (
-    NO_DEVICE,
-    Answer,
-    Ready,
-    Refused,
-    Request,
-    Setup,
-    from_map,
-    to_map,
-)
+from conformance.engine.messages import NO_DEVICE, Answer, Refused, Request, Setup, Started
 from conformance.engine.modes import Mode, PortMode
+from conformance.engine.protocol import (
+    EndOfExecutor,
+    HandedExecutor,
+    Loss,
+    LostExecutor,
+    NoExecutor,
+    Ready,
+    ToCommand,
+)
 from conformance.environment import handed
 from conformance.errors import UserError
 from conformance.port.compiling.target import CompileLimits
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.processes.child import fault_line, telling_line
 from conformance.runtimes import runtime_kind
+from conformance.verdict.blame import Action, Event, State, decide, may_be_mine
 
 SECONDS_TO_START = 120.0
 
@@ -70,20 +72,22 @@ class _Member:
         self._process = Process(supervisor, mode.process, [self.progress.fd], environment, not mode.runs_kernels)
         self.channel = self._process.channel
         with suppress(Closed, Late):  # one that has ended already is found when it is greeted
-            self.channel.send({**to_map(setup), "mode": to_map(mode)}, seconds=_SENDING)
+            send(self.channel, setup, seconds=_SENDING)
+            send(self.channel, mode, seconds=_SENDING)
 
-    def send(self, asked: _Asked) -> None:
+    def ask(self, asked: _Asked) -> None:
         """Hand over a request; one that cannot be delivered shows as the end of the process."""
         self.asked, self.since = asked, time.monotonic()
         self._count += 1
         try:
-            self.channel.send({"id": self._count, **to_map(asked.request)}, seconds=_SENDING)
+            send(self.channel, asked.request, self._count, seconds=_SENDING)
         except (Closed, Late):
             self.kill()
 
-    def owns(self, message: dict[str, Any]) -> bool:
-        """Whether ``message`` answers the request that this process is busy with."""
-        return self.asked is not None and message.get("id") == self._count
+    def owns(self, number: int, answer: object) -> bool:
+        """Whether ``answer`` with its ``number`` answers the request that this process is busy with."""
+        kinds = () if self.asked is None else (self.asked.request.answered_by, Refused)
+        return number == self._count and isinstance(answer, kinds)
 
     def stalled(self) -> bool:
         """Whether the current request shows no progress for too long."""
@@ -184,7 +188,7 @@ class Pool:
             while queue or waiting or any(member.asked for member in self._members):
                 for member in self._members:
                     if (queue or waiting) and member.asked is None and not self._leaves_to_others(member):
-                        member.send(waiting.popleft() if waiting else _Asked(queue.popleft()))
+                        member.ask(waiting.popleft() if waiting else _Asked(queue.popleft()))
                 asked = {member.channel: member for member in self._members if member.asked}
                 for channel in ready(asked, _LOOK):
                     yield from self._handle_message(asked[channel], waiting)
@@ -199,45 +203,44 @@ class Pool:
     def _greeted(self, member: _Member) -> Ready | None:
         """What ``_greet`` gives, of a second process where the first died: something from outside killed it, or it will
         die again."""
-        try:
-            return self._greet(member)
-        except InfrastructureError:
-            return self._greet(self._renew(member))
+        before = False
+        while True:
+            try:
+                return self._greet(member)
+            except InfrastructureError:
+                if decide(Event.STARTING, State(before=before)) is Action.END_RUN:
+                    raise
+                member, before = self._renew(member), True
 
     def _greet(self, member: _Member) -> Ready | None:
         try:
-            message, _ = member.channel.receive(SECONDS_TO_START)
+            answer = receive(member.channel, SECONDS_TO_START, (Ready, Started, Refused)).message
         except (Closed, Garbled, Late):
             member.kill()
             raise InfrastructureError(f"a process died while it was set up: {member.last_words()}") from None
-        if message["kind"] is None:
-            return None
-        answer = from_map(message)
         if isinstance(answer, Refused):
             raise EngineError(answer.why)
-        assert isinstance(answer, Ready)
-        return answer
+        return answer if isinstance(answer, Ready) else None
 
     def _handle_message(self, member: _Member, waiting: deque[_Asked]) -> Iterator[Answer]:
         """Take one message of a member."""
         try:
-            message, _ = member.channel.receive(_SENDING)
-            if message["say"] == "answer" and member.owns(message):
-                answer = from_map(message)
-            elif message["say"] == "answer":
-                raise Garbled("an answer to another request")
-            else:
+            message, number, _ = receive(member.channel, _SENDING)
+            if isinstance(message, ToCommand):
                 self._serve(member, message)
                 return
-        except (Closed, Garbled, Late, ValueError, KeyError) as error:
+            if not member.owns(number, message):
+                raise Garbled("an answer to another request")
+        except (Closed, Garbled, Late) as error:
             member.kill()
             why = member.last_words() if isinstance(error, Closed) else f"it sent what is not an answer: {error}"
             yield from self._lost(member, waiting, why)
             return
         asked, member.asked = member.asked, None
-        if isinstance(answer, Refused):
-            raise EngineError(answer.why)
+        if isinstance(message, Refused):
+            raise EngineError(message.why)
         assert asked is not None
+        answer = cast("Answer", message)
         if self._leaves_to_others(member) and answer.is_open:
             waiting.appendleft(asked)
             return
@@ -260,7 +263,7 @@ class Pool:
         self._replace(member)
         assert asked is not None
         asked.deaths += 1
-        if asked.deaths < asked.request.tries:
+        if decide(Event.MEMBER, State(before=asked.deaths >= asked.request.tries)) is Action.ANEW:
             waiting.appendleft(asked)
         else:
             yield asked.request.unanswered(asked.request.lost(doing, why))
@@ -283,40 +286,41 @@ class Pool:
 
     # ---- executors
 
-    def _serve(self, member: _Member, message: dict[str, Any]) -> None:
+    def _serve(self, member: _Member, message: ToCommand) -> None:
         """Answer what a judge asks about executors."""
         try:
-            if message["say"] == "lost":
-                member.channel.send(self._end(member, bool(message["stop"])), seconds=_SENDING)
+            if isinstance(message, LostExecutor):
+                send(member.channel, self._end(member, message.loss), seconds=_SENDING)
                 return
             try:
-                state = self._provide(member, bool(message["alone"]))
+                state = self._provide(member, message.alone)
             except (Unusable, InfrastructureError) as error:
-                member.channel.send({"why": str(error)}, seconds=_SENDING)
+                send(member.channel, NoExecutor(str(error)), seconds=_SENDING)
                 return
+            assert state.ready is not None
             link = state.links.pop(member.number)
-            answer = {"ready": to_map(state.ready), "shared": len(state.judges) > 1}
+            handed = HandedExecutor(state.ready, shared=len(state.judges) > 1)
             try:
-                member.channel.send(answer, [link, state.page.fd], _SENDING)
+                send(member.channel, handed, descriptors=(link, state.page.fd), seconds=_SENDING)
             finally:
                 os.close(link)
         except Late:
             member.kill()
 
-    def _end(self, member: _Member, stop: bool) -> dict[str, Any]:
+    def _end(self, member: _Member, loss: Loss) -> EndOfExecutor:
         """How the executor that ``member`` lost has ended, and whether the member's own request may be to blame."""
         state, member.executor = member.executor, None
         if state is None:
-            return {"how": "its process ended", "suspect": True}
+            return EndOfExecutor("its process ended", suspect=True)
         host = self._hosts[member.setup.device]
-        if stop:
+        if loss != "ended":
             host.stop(state)
         running = state.page.read()[1].split(" ")[0]
         mine = str(state.judges.index(member.number))
         how = host.ended(state)
         if len(state.judges) == 1:
             state.page.close()
-        return {"how": how, "suspect": len(state.judges) == 1 or running in ("", mine)}
+        return EndOfExecutor(how, suspect=may_be_mine(len(state.judges), running, mine))
 
     def _provide(self, member: _Member, alone: bool) -> ExecutorState:
         """An executor for ``member``: a fresh one of its own, or the one that the judges of its device share."""

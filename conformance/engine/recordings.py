@@ -17,7 +17,7 @@ import numpy as np
 import reference
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
-from conformance.engine.messages import add_kinds
+from conformance.engine.messages import add_checked_kinds
 from conformance.engine.modes import CaseMode, PortMode, Tree
 from conformance.replay.recorder import Recorder
 from conformance.replay.traces import Trace, Traces
@@ -184,4 +184,4 @@ class JudgeReference(RecordedMode):
         return ()
 
 
-add_kinds(JudgeRecorded, RecordAnswers, JudgeReference)
+add_checked_kinds(JudgeRecorded, RecordAnswers, JudgeReference)

@@ -9,14 +9,33 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from conformance.cases.launch import Buffer, Bytes, Launch, Scalar, Spread, Stream
+from conformance.engine.coding import receive, send
 from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Late, Progress, aligned
+from conformance.engine.protocol import (
+    CallFound,
+    CodeLoaded,
+    DeviceError,
+    Failed,
+    FindCall,
+    FindFunction,
+    FromExecutor,
+    FunctionFound,
+    KernelRow,
+    Launched,
+    LoadCode,
+    Loss,
+    Misused,
+    RunLaunch,
+    ShareArena,
+    Slot,
+    ToExecutor,
+)
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import CANARY, describe
 from conformance.runtimes.hip.errors import HipError
@@ -33,72 +52,12 @@ _LOOK = 1.0
 class Lost(Exception):
     """The executor is of no use any more: it ended, gave no answer in time, or its answer is not one."""
 
-    def __init__(self, kind: Literal["ended", "silent", "garbled"], why: str) -> None:
+    def __init__(self, kind: Loss, why: str) -> None:
         super().__init__(why)
         self.kind = kind
 
 
-class _Shape(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-
-Text = Annotated[str, Field(max_length=4096)]
-
-
-class _Error(_Shape):
-    call: Text
-    code: int
-    name: Text
-    what: Text
-    detail: Text
-    before_launch: bool = False
-
-    def error(self) -> HipError:
-        return HipError(self.call, self.code, self.name, self.what, self.detail, self.before_launch)
-
-
-class CompiledParameterRow(_Shape):
-    type: Text | None
-    size: int
-
-
-class KernelRow(_Shape):
-    """A kernel of a loaded code object, as the runtime reports."""
-
-    name: Text
-    line: int | None
-    file: Text | None = None
-    params: list[CompiledParameterRow]
-
-
-class _Answer(_Shape):
-    id: int
-    error: _Error | None = None
-
-
-class _Loaded(_Answer):
-    module: int | None = None
-    kernels: list[KernelRow] | None = None
-    function: int | None = None
-    shared: int | None = Field(default=None, ge=0)
-    about: Text = ""
-
-
-class _Misuse(_Shape):
-    misuse: Text
-
-    def error(self) -> Misuse:
-        return Misuse(self.misuse)
-
-
-class _Launched(_Answer):
-    orders: list[_Error | _Misuse | None] = []
-    untold: int = Field(default=0, ge=0)
-    misaligned: Text = ""
-    leak: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=7, max_length=7)] | None = None
-
-
-_Kind = TypeVar("_Kind", bound=_Answer)
+_Answer = TypeVar("_Answer", CodeLoaded, FunctionFound, CallFound)
 
 
 @dataclass(frozen=True)
@@ -128,7 +87,7 @@ class Submitted:
     errors: list[HipError | Misuse | None] | None = None
     untold: int = 0
     misaligned: str = ""
-    leak: list[int] | None = None
+    leak: tuple[int, ...] | None = None
     lost: Lost | None = None
     first: tuple[dict[str, NDArray[Any]], dict[str, str]] | None = None
 
@@ -150,9 +109,9 @@ class Executor:
         self._slot = 0
         self._waiting: list[Submitted] = []
         for number, arena in enumerate(self._arenas):
-            self._send({"do": "arena", "arena": number}, [arena.descriptor])
+            self._send(ShareArena(number), [arena.descriptor])
 
-    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, list[KernelRow] | None]:
+    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, Sequence[KernelRow] | None]:
         """The number of the loaded code object, and its kernels where the runtime reports them; ``launchers``: of what
         was compiled with host functions.
 
@@ -162,24 +121,20 @@ class Executor:
         arena = self._arenas[0]
         arena.grow(len(code))
         arena.map[: len(code)] = code
-        message = {"do": "load", "arena": 0, "mapped": arena.size, "size": len(code), "label": label}
-        message["launchers"] = launchers
-        answer = self._ask(message, _Loaded)
-        if answer.module is None:
-            raise Lost("garbled", "its answer about a code object names none")
+        answer = self._ask(LoadCode(0, arena.size, len(code), label, launchers), CodeLoaded)
         return answer.module, answer.kernels
 
     def function(self, module: int, name: str, launcher: bool = False) -> Function | None:
         """The kernel ``name`` of a loaded code object, or the host function; ``None`` where it has none. Raises
         ``HipError`` and ``Lost``."""
         self.drain()
-        answer = self._ask({"do": "function", "module": module, "name": name, "launcher": launcher}, _Loaded)
+        answer = self._ask(FindFunction(module, name, launcher), FunctionFound)
         return None if answer.function is None else Function(name, answer.function, shared=answer.shared)
 
     def library(self, name: str) -> tuple[Function | None, str]:
         """As ``function`` the call ``name`` of the vendor's library; the library's name, or why there is none."""
         self.drain()
-        answer = self._ask({"do": "library", "name": name}, _Loaded)
+        answer = self._ask(FindCall(name), CallFound)
         return None if answer.function is None else Function(name, answer.function), answer.about
 
     def submit(
@@ -204,23 +159,22 @@ class Executor:
         arena.grow(places.total * (1 + len(orders)))
         fill(arena, places, self._pad)
         spread = launch.spread
-        message = {
-            "do": "launch",
-            "arena": slot,
-            "mapped": arena.size,
-            "function": function.number,
-            "shape": (*launch.grid, *launch.block, launch.shared),
-            "slots": slots_of(launch, places),
-            "types": launch.types,
-            "scratch": [buffer.data.nbytes for buffer in places.scratch],
-            "names": [buffer.name for buffer in (*(row[0] for row in places.buffers), *places.scratch)],
-            "buffers": [(offset, size) for _, offset, size in places.buffers],
-            "pieces": [[] if spread is None else _pieces(spread, buffer) for buffer, _, _ in places.buffers],
-            "total": places.total,
-            "orders": orders,
-            "must_fault": must_fault,
-            "what": describe(launch),
-        }
+        message = RunLaunch(
+            arena=slot,
+            mapped=arena.size,
+            function=function.number,
+            shape=(*launch.grid, *launch.block, launch.shared),
+            slots=slots_of(launch, places),
+            types=launch.types,
+            scratch=tuple(buffer.data.nbytes for buffer in places.scratch),
+            names=tuple(buffer.name for buffer in (*(row[0] for row in places.buffers), *places.scratch)),
+            buffers=tuple((offset, size) for _, offset, size in places.buffers),
+            pieces=tuple(() if spread is None else _pieces(spread, buffer) for buffer, _, _ in places.buffers),
+            total=places.total,
+            orders=orders,
+            must_fault=must_fault,
+            what=describe(launch),
+        )
         submitted = Submitted(0, slot, places, orders, _block_limit(function, launch))
         try:
             submitted.id = self._send(message)
@@ -292,17 +246,18 @@ class Executor:
             for _, at, size in ([(None, 0, first)] if self._pad else submitted.places.buffers)
         )
 
-    def _ask(self, message: dict[str, Any], shape: type[_Kind]) -> _Kind:
+    def _ask(self, message: ToExecutor, kind: type[_Answer]) -> _Answer:
         """The answer to ``message``; raises ``HipError`` for one that is an error, and ``Lost``."""
-        answer = self._answer(self._send(message), shape)
-        if answer.error is not None:
+        answer = self._answer(self._send(message), kind, Failed)
+        if isinstance(answer, Failed):
             raise answer.error.error()
+        assert isinstance(answer, kind)
         return answer
 
-    def _send(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> int:
+    def _send(self, message: ToExecutor | ShareArena, descriptors: Sequence[int] = ()) -> int:
         self._sent += 1
         try:
-            self._channel.send({"id": self._sent, **message}, descriptors, self.patience)
+            send(self._channel, message, self._sent, descriptors, self.patience)
         except Closed:
             raise Lost("ended", "its process ended") from None
         except Late:
@@ -313,37 +268,40 @@ class Executor:
         self._waiting.remove(submitted)
         if submitted.lost is not None:
             raise submitted.lost
-        answer = self._answer(submitted.id, _Launched)
-        if answer.error is not None:
+        answer = self._answer(submitted.id, Launched, Failed)
+        if not isinstance(answer, Launched):
+            assert isinstance(answer, Failed)
             raise Lost("garbled", f"its answer about a launch is {answer.error.name}")
-        submitted.errors = [None if error is None else error.error() for error in answer.orders]
+        submitted.errors = [_error(end) for end in answer.ends]
         submitted.untold, submitted.leak, submitted.misaligned = answer.untold, answer.leak, answer.misaligned
 
-    def _answer(self, number: int, shape: type[_Kind]) -> _Kind:
+    def _answer(self, number: int, *kinds: type[FromExecutor]) -> object:
+        """The answer to request ``number``, which is one of ``kinds``; raises ``Lost``."""
         try:
-            message, descriptors = self._wait()
-            if descriptors:
-                raise Garbled("an answer carries file descriptors")
-            answer = shape.model_validate(message)
+            message, answered = self._wait(kinds)
         except Closed:
             raise Lost("ended", "its process ended") from None
-        except (Garbled, ValidationError) as error:
-            why = str(error).splitlines()[0]
-            raise Lost("garbled", f"it sent something that is not an answer ({why})") from None
-        if answer.id != number:
+        except Garbled as error:
+            raise Lost("garbled", f"it sent something that is not an answer ({error})") from None
+        if answered != number:
             raise Lost("garbled", "it answered another request")
-        return answer
+        return message
 
-    def _wait(self) -> tuple[dict[str, Any], list[int]]:
+    def _wait(self, kinds: Sequence[type[FromExecutor]]) -> tuple[object, int]:
         started = time.monotonic()
         while True:
             try:
-                return self._channel.receive(_LOOK)
+                message, number, _ = receive(self._channel, _LOOK, kinds)
+                return message, number
             except Late:
                 now, (began, _) = time.monotonic(), self._page.read()
                 quiet = now - max(started, min(began, now))
                 if quiet > self.patience or now - started > LONGEST * self.patience:
                     raise Lost("silent", f"no answer within {self.patience:g} s; its process was stopped") from None
+
+
+def _error(end: DeviceError | Misused | None) -> HipError | Misuse | None:
+    return end.error() if isinstance(end, DeviceError) else None if end is None else Misuse(end.misuse)
 
 
 def _block_limit(function: Function, launch: Launch) -> str:
@@ -398,20 +356,20 @@ def fill(arena: Arena, places: Places, pad: int) -> None:
             content[offset : offset + size] = places.given.get(buffer.name, buffer).data.view(np.uint8)
 
 
-def _pieces(spread: Spread, buffer: Buffer) -> list[tuple[int, int, int]]:
+def _pieces(spread: Spread, buffer: Buffer) -> tuple[tuple[int, int, int], ...]:
     """The pieces of ``buffer``, in bytes: where each is in its content, how long, and where in its allocation; empty
     for one without gaps."""
     size = buffer.data.itemsize
-    return [(one.at * size, one.count * size, one.place * size) for one in spread.pieces.get(buffer.name, ())]
+    return tuple((one.at * size, one.count * size, one.place * size) for one in spread.pieces.get(buffer.name, ()))
 
 
-def slots_of(launch: Launch, places: Places) -> list[Any]:
+def slots_of(launch: Launch, places: Places) -> tuple[Slot, ...]:
     """The arguments in order: of a buffer its number and the bytes before its first element, else the value's bytes.
 
     ``None`` is the stream.
     """
     kept = [*(buffer for buffer, _, _ in places.buffers), *places.scratch]
-    numbers, slots = {buffer.name: number for number, buffer in enumerate(kept)}, list[Any]()
+    numbers, slots = {buffer.name: number for number, buffer in enumerate(kept)}, list[Slot]()
     real = {} if launch.spread is None else launch.spread.given
     for argument in (real.get(argument.name, argument) for argument in launch.passed or launch.args):
         if isinstance(argument, Buffer):
@@ -422,4 +380,4 @@ def slots_of(launch: Launch, places: Places) -> list[Any]:
             slots.append(None)
         else:
             slots.append(argument.value.tobytes().ljust(8, b"\0") if isinstance(argument, Scalar) else bytes(8))
-    return slots
+    return tuple(slots)

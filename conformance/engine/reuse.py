@@ -17,7 +17,8 @@ from functools import cache
 
 from conformance.cache import ObjectFolder
 from conformance.cases.case import Case
-from conformance.engine.messages import Ready, Setup, to_map
+from conformance.engine.coding import to_map
+from conformance.engine.messages import Ready, Setup
 from conformance.engine.modes import JudgeGenerated, PortMode
 from conformance.environment import RUN_ID
 from conformance.files import CACHE, cache_folder, harness_digest

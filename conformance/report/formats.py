@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 from conformance.record import Record
 from conformance.spec.load import Specs
+
+FileFormat = Literal["html", "junit", "md", "summary"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Format:
     ``source_url`` of the port, and what the gates make of failures (``asked``).
     """
 
-    option: str
+    option: FileFormat
     module: str
     function: str
     takes: tuple[str, ...] = ()

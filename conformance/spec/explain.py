@@ -12,6 +12,8 @@ from conformance.spec import SpecError
 from conformance.spec.model import (
     TODO,
     Family,
+    FamilyFile,
+    FamilyParameter,
     KernelRow,
     KernelTable,
     OwnFamily,
@@ -37,8 +39,12 @@ _INSIDE: dict[str, type[BaseModel]] = {
 }
 
 
-_FAMILIES: dict[type[BaseModel], type[BaseModel]] = {SpecFile: Family, OwnSpecFile: OwnFamily}
-"""What the entries of ``families`` are, by the model of the file."""
+_OF_FILE: dict[type[BaseModel], dict[str, type[BaseModel]]] = {
+    SpecFile: {**_INSIDE, "families": Family},
+    OwnSpecFile: {**_INSIDE, "families": OwnFamily},
+    FamilyFile: {"params": FamilyParameter},
+}
+"""The same by the model of the file."""
 
 
 def explain(document: Document, cause: ValidationError, file: type[BaseModel] = SpecFile) -> SpecError:
@@ -89,20 +95,16 @@ def _nearest(word: Any, expected: str) -> str:
     return did_you_mean(word, re.findall(r"'([^']*)'", expected)) if isinstance(word, str) else ""
 
 
-def _inside(file: type[BaseModel]) -> dict[str, type[BaseModel]]:
-    return {**_INSIDE, "families": _FAMILIES[file]} if file in _FAMILIES else {}
-
-
 def _model(location: Location, file: type[BaseModel]) -> type[BaseModel]:
     """The model of the mapping at ``location``."""
-    inside = _inside(file)
+    inside = _OF_FILE[file]
     names = [part for part in location if isinstance(part, str) and part in inside]
     return inside[names[-1]] if names else file
 
 
 def _expected(location: Location, file: type[BaseModel]) -> str:
     """The description of the innermost model field that ``location`` leads into."""
-    model, inside = file, _inside(file)
+    model, inside = file, _OF_FILE[file]
     *some, last = file.model_fields
     expected = f"a mapping with the keys {', '.join(some)} and {last}"
     for part in location:

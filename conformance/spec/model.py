@@ -202,3 +202,62 @@ class OwnSpecFile(Strict):
     module: Text = Field(description="the module's name, that of the file and of the reference module")
     title: Text = Field(description="what the module's kernels do, in a few words")
     families: list[OwnFamily] = Field(min_length=1, description="a list of family stanzas")
+
+
+Expression = Annotated[str | int, Field(union_mode="left_to_right")]
+Sizes = Annotated[list[Expression], Field(max_length=8)]
+
+
+class FamilyParameter(Strict):
+    """What one parameter of the kernels of a family gets."""
+
+    role: Literal["size", "scalar", "info", "input", "indices", "output"] = Field(
+        description="size: an integer expression over the case; scalar: a number with values to try; info: dims and "
+        "strides of operands; input: numbers; indices: integers below a bound; output: what the kernel writes"
+    )
+    value: Expression | None = Field(
+        default=None, description="of a size, an expression such as rows * cols, numel or rank"
+    )
+    values: Annotated[list[Expression], Field(min_length=1)] | None = Field(
+        default=None, description='of a scalar, a list of numbers to try, such as ["1e-5", "0"]; the first is the usual'
+    )
+    shape: Sizes | None = Field(
+        default=None,
+        description="of input, indices and output, a list of expressions such as [rows, cols]; without it the case's "
+        "shape",
+    )
+    of: list[Name] | None = Field(
+        default=None, description="of info, the list of inputs whose strides stand behind the dims, in order"
+    )
+    below: Expression | None = Field(
+        default=None, description="of indices, an expression for the bound, such as rows: they are 0 or more, and less"
+    )
+
+
+class FamilyFile(Strict):
+    """A launch family of a port's own: how cases become argument lists and launches."""
+
+    family: Text = Field(description="the launch family's name, that of the file; specs name it with `launch:`")
+    title: Text = Field(description="what such kernels do, in a few words")
+    dims: list[Name] = Field(
+        default=[],
+        description="a list of names for the sizes of the case's shape, such as [rows, cols]; any rank if empty",
+    )
+    numbers: dict[Name, Annotated[int, Field(ge=0)]] = Field(
+        default={}, description="a mapping from further integer fields of cases to their usual values, such as {n: 7}"
+    )
+    params: dict[Name, FamilyParameter] = Field(
+        min_length=1, description="a mapping from each parameter of the kernels to a mapping with its role"
+    )
+    grid: Annotated[list[Expression], Field(min_length=1, max_length=3)] = Field(
+        description="a list of one to three expressions, x, y and z, such as [ceildiv(numel, 256)]"
+    )
+    block: Annotated[list[Expression], Field(min_length=1, max_length=3)] = Field(
+        description="a list of one to three expressions, x, y and z, such as [256]"
+    )
+    shared: Expression = Field(
+        default=0, description="an expression for the bytes of dynamic shared memory, such as block_x * 4"
+    )
+    cases: Annotated[list[Text], Field(min_length=1)] = Field(
+        description="a list of cases, the text between a case id's brackets, such as shape=[3,40],values=unit"
+    )

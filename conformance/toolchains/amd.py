@@ -280,7 +280,7 @@ _OWN = ("-nogpuinc", "-isystem", str(OWN_HEADERS))
 def _zig(targets: Sequence[AmdTarget]) -> AmdToolchain | str:
     command = zig("clang")
     if not command:
-        return "the PyPI package ziglang is not installed (pip install 'candle-parity[zig]')"
+        return "the PyPI package ziglang is not installed (pip install ziglang)"
     libraries = find_device_libraries([*rocm_roots(), Path("/usr")])
     if libraries is None:
         return "no device libraries (ocml.bc; Debian's package rocm-device-libs has them)"

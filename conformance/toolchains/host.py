@@ -51,7 +51,7 @@ def find_toolchain(*, links_standard_library: bool) -> HostToolchain:
             return toolchain
     raise NoCompiler(
         f"no C++ compiler was found (clang++ {OLDEST_CLANG} or newer, g++ {OLDEST_GCC} or newer, or the Python package "
-        f"ziglang); install one (pip install 'candle-parity[zig]' needs no root), or name one in {ENVIRONMENT}"
+        f"ziglang); install one (pip install ziglang needs no root), or name one in {ENVIRONMENT}"
     )
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from conformance.dtypes import DTYPES, dtype
 from conformance.port.definitions.parameters import c_type
 from conformance.port.definitions.scan import Definition, Param
 from conformance.spec.kernel import Kernel, Parameter
 from conformance.spec.load import Specs
-from conformance.upstream.checkout import Checkout, ForeignFunction
+
+if TYPE_CHECKING:  # what reads a checkout needs tree-sitter, an extra, and `new` does without
+    from conformance.upstream.checkout import Checkout, ForeignFunction
 
 _POINTERS = ("*const ", "*mut ")
 _VOID = "c_void"

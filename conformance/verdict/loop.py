@@ -16,9 +16,10 @@ from conformance.cases.large import is_large
 from conformance.cases.launch import Launch
 from conformance.outcome import Evidence, Failure, Observation, Outcome
 from conformance.processes import InfrastructureError
-from conformance.runtimes.hip.errors import RESERVE, HipError
+from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
 from conformance.status import Status
+from conformance.verdict.blame import Action, Event, State, decide, launch_event
 from conformance.verdict.compare import Mismatch
 from conformance.verdict.evidence import (
     RIGHT_IN_ANOTHER_ORDER,
@@ -35,9 +36,6 @@ from conformance.verdict.trials import TrialCase
 
 KEPT_FAILURES = 20
 """Failures written out per kernel; all are counted."""
-
-TIMEOUTS_BEFORE_GIVING_UP = 2
-"""Where the process survives it, as it survives any number of faults; elsewhere the first of either is the last."""
 
 _TRIED_OTHERWISE = 3
 """Failing cases of a kernel that are launched again in other ways, of which none may explain them."""
@@ -109,6 +107,8 @@ class Counts:
     message: str | None = None
     failures: list[Failure] = field(default_factory=list)
     faults: list[Status] = field(default_factory=list)
+    gives_up: bool = False
+    """After the faults so far no more cases are run."""
     passed: list[Case] = field(default_factory=list)
     failing: dict[Evidence, list[Case]] = field(default_factory=dict)
 
@@ -116,6 +116,13 @@ class Counts:
     def failed_status(self) -> Status:
         """The status of a kernel of which a case failed."""
         return next((status for status in ("crash", "timeout") if status in self.faults), "fail")
+
+    def fault(self, event: Event, survives: bool) -> None:
+        """A launch ended in ``event``, a fault or a time-out; ``survives`` is that of ``Answers``."""
+        late = event is Event.TIME_OUT
+        state = State(survives=survives, before=late and "timeout" in self.faults)
+        self.gives_up = self.gives_up or decide(event, state) is Action.FAIL_LAST
+        self.faults.append("timeout" if late else "crash")
 
     def note(self, case: Case, failure: Failure | None) -> None:
         """What became of ``case``; of many failures the first are kept in full, the first fault always."""
@@ -200,7 +207,7 @@ def run_cases(
             counts.cases, counts.left_out = counts.cases - 1, counts.left_out + 1
             continue
         except Unsupported as error:
-            if not counts.failed:
+            if decide(Event.UNSUPPORTED, State(before=counts.failed > 0)) is Action.NOBODY:
                 return outcome(status="not_run", message=str(error))
             counts.cases -= 1
             counts.message = str(error)
@@ -208,8 +215,8 @@ def run_cases(
         counts.note(case.case, failure)
         if to_the_first and counts.failed and counts.launches:
             break
-        counts.poisoned = bool(counts.faults) and not answers.survives_faults
-        if counts.poisoned or counts.faults.count("timeout") >= TIMEOUTS_BEFORE_GIVING_UP:
+        if counts.gives_up:
+            counts.poisoned = not answers.survives_faults
             counts.message = f"given up after {_counted(counts.faults)}"
             break
     found = handler.finish(counts)
@@ -251,13 +258,15 @@ class _Loop:
                     continue
                 mismatch = self.handler.take(case, buffers)
             except HipError as error:
-                if error.is_unsupported:
-                    raise Unsupported(error.detail) from None
-                if error.call == RESERVE:
-                    raise NoAddressSpace from None
-                if case.must_fault and error.is_fault:
+                event = launch_event(error, bool(case.must_fault), later=self.counts.launches > 1)
+                action = decide(event)
+                if action is Action.PASS_CASE:
                     continue
-                self.counts.faults.append(status_of(case, error, self.counts.launches > 1))
+                if action is Action.LEAVE_OUT:
+                    raise NoAddressSpace from None
+                if event is Event.UNSUPPORTED:
+                    raise Unsupported(error.detail) from None
+                self._note_fault(case, error, event)
                 evidence = evidence_of_fault(self.kernel, case.launch, str(error))
                 evidence = in_one_order_only(evidence) if right is not None else evidence
                 unwritten = () if error.is_timeout else self._unwritten(case, order, None)
@@ -281,6 +290,15 @@ class _Loop:
             return Failure(case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, again, evidence)
         return None
 
+    def _note_fault(self, case: TrialCase, error: HipError, event: Event) -> None:
+        """Note that a launch of ``case`` faults, or takes too long; raises ``InfrastructureError`` where ``event`` is
+        another one: nobody is to blame for it."""
+        if event is Event.NO_ROOM:
+            raise InfrastructureError(f"the device has no room for {case.id}: {error}")
+        if event not in (Event.FAULT, Event.TIME_OUT):
+            raise InfrastructureError(f"the device failed before {case.id} was launched: {error}")
+        self.counts.fault(event, self.answers.survives_faults)
+
     def _right_later(self, case: TrialCase, order: str, wrong: Buffers) -> bool:
         """Whether ``case``, whose answer in ``order`` is wrong, is answered right in a later one; notes a fault
         there."""
@@ -291,8 +309,9 @@ class _Loop:
                 if buffers is not wrong and self.handler.take(case, buffers, again=True) is None:
                     return True
             except HipError as error:
-                if not error.is_unsupported and not (case.must_fault and error.is_fault):
-                    self.counts.faults.append(status_of(case, error, later=True))
+                event = launch_event(error, bool(case.must_fault), later=True)
+                if event not in (Event.UNSUPPORTED, Event.DUE):
+                    self._note_fault(case, error, event)
                 return False
             except Damage:
                 return False
@@ -380,16 +399,3 @@ def _with_answers(evidence: Evidence, *answers: str) -> Evidence:
 
 def _equal(one: Buffers, other: Buffers) -> bool:
     return all(np.array_equal(one[name].view(np.uint8), other[name].view(np.uint8)) for name in one)
-
-
-def status_of(case: TrialCase, error: HipError, later: bool) -> Status:
-    """What ``error`` makes of the kernel. ``later`` says that this is not its first launch here, so that a fault which
-    shows before the launch is its own.
-
-    Raises ``InfrastructureError`` for other errors before the launch.
-    """
-    if error.lacks_memory:
-        raise InfrastructureError(f"the device has no room for {case.id}: {error}")
-    if error.before_launch and not (later and error.is_fault):
-        raise InfrastructureError(f"the device failed before {case.id} was launched: {error}")
-    return error.status

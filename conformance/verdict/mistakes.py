@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.cases.described import operands_of_info
 from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.cases.layouts import row_major
 from conformance.spec.kernel import Kernel
@@ -192,9 +193,10 @@ def _described(kernel: Kernel, launch: Launch) -> tuple[str, list[_Group]] | Non
         return None
     numbers = [int(number) for number in info.data[info.start :]]
     groups: list[_Group] = []
-    if kernel.launch in _ONE_SHAPE:
-        rank = next(int(arg.value) for arg in launch.args if isinstance(arg, Scalar) and arg.name == "num_dims")
-        for number, name in enumerate(_ONE_SHAPE[kernel.launch], 1):
+    if operands := _of_one_shape(kernel):
+        told = (int(arg.value) for arg in launch.args if isinstance(arg, Scalar) and arg.name == "num_dims")
+        rank = next(told, len(numbers) // (1 + len(operands)))  # a port's own kernels may call it otherwise
+        for number, name in enumerate(operands, 1):
             at = rank * number
             groups.append((name, tuple(numbers[:rank]), tuple(numbers[at : at + rank]), at))
     elif kernel.launch in _OWN_SHAPES:
@@ -205,6 +207,11 @@ def _described(kernel: Kernel, launch: Launch) -> tuple[str, list[_Group]] | Non
     if not groups or any(len(strides) != len(dims) for _, dims, strides, _ in groups):
         return None
     return info.name, groups
+
+
+def _of_one_shape(kernel: Kernel) -> tuple[str, ...]:
+    """The operands whose strides follow one list of dimensions in the info argument, in order; none without it."""
+    return _ONE_SHAPE.get(kernel.launch) or operands_of_info(kernel)
 
 
 def _of_strides(kernel: Kernel, launch: Launch, given: Arguments) -> Iterator[tuple[str, Callable[[], Arguments]]]:
@@ -226,7 +233,7 @@ def _wrong_strides(kernel: Kernel, groups: Sequence[_Group]) -> Iterator[tuple[s
     for operand, _, strides, at in groups:
         if every[at] != strides:
             yield f"{operand} in input order", {at: every[at]}
-    if kernel.launch in _ONE_SHAPE and len({strides for _, _, strides, _ in groups}) > 1:
+    if _of_one_shape(kernel) and len({strides for _, _, strides, _ in groups}) > 1:
         for operand, _, strides, _ in groups:
             yield f"strides of {operand} for all", {at: strides for _, _, _, at in groups}
 

@@ -73,7 +73,7 @@ def test_the_bytes_are_the_same_every_time(cli, tmp_path):
 
 def test_without_the_package_it_says_what_to_install(cli, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
-    refused(cli("export", "--safetensors", tmp_path / "out", "fill_u8"), "pip install 'candle-parity[export]'")
+    refused(cli("export", "--safetensors", tmp_path / "out", "fill_u8"), "pip install 'safetensors>=0.5'")
     assert not (tmp_path / "out").exists()
 
 

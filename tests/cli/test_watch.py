@@ -168,7 +168,7 @@ def test_what_is_watched(tree: Path) -> None:
 
 def test_without_the_package_a_sentence_says_what_to_install(cli, tree: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "watchfiles", None)
-    refused(cli("run", "fill_u8", "--watch", "--kernels", tree), "watchfiles", "pip install 'candle-parity[watch]'")
+    refused(cli("run", "fill_u8", "--watch", "--kernels", tree), "watchfiles", "pip install 'watchfiles>=1.0'")
 
 
 def test_one_record_on_standard_output_and_many_verdicts_do_not_go_together(cli, tree: Path) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from conformance.engine import compiler
+from conformance.engine.coding import from_map, to_map
 from conformance.engine.compiler import Compiler
-from conformance.engine.messages import Ready, Setup, from_map, to_map
+from conformance.engine.messages import Ready, Setup
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.result import Result
 from conformance.outcome import Outcome

@@ -20,7 +20,7 @@ from conformance.cli.main import main
 from conformance.engine import ipc, pool
 from conformance.processes import Supervisor
 COPIES = []
-fork, send = Supervisor.fork, pool._Member.send
+fork, send = Supervisor.fork, pool._Member.ask
 def noted(self, name, *rest):
     COPIES.append(name)
     return fork(self, name, *rest)
@@ -29,7 +29,7 @@ def killing(self, asked):
     if KILL and len(KILLED) < 1 and type(asked.request).__name__ == "RunCases":
         KILLED.append(self)
         os.kill(self._process.child.pid, signal.SIGKILL)
-Supervisor.fork, pool._Member.send = noted, killing
+Supervisor.fork, pool._Member.ask = noted, killing
 KILL, KILLED = sys.argv.pop(1) == "kill", []
 if sys.argv.pop(1) == "started":
     ipc.may_fork = lambda: False

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from conformance.engine import executor_client
-from conformance.engine.executor_client import End, ExecutorClient
+from conformance.engine.coding import from_map, to_map
+from conformance.engine.executor_client import ExecutorClient
 from conformance.engine.ipc import pair
-from conformance.engine.judge_process import DEATHS, Judge
+from conformance.engine.judge_process import Judge
 from conformance.engine.library import LostLoading
-from conformance.engine.messages import Ready, to_map
+from conformance.engine.protocol import EndOfExecutor, LostExecutor, Ready, WantExecutor
 from conformance.engine.remote_executor import Lost
 from conformance.processes import InfrastructureError
 
@@ -22,8 +23,8 @@ class Told:
     def __init__(self, suspect: bool) -> None:
         self.suspect = suspect
 
-    def lost(self, _: Lost) -> End:
-        return End("its process ended with signal SIGABRT", self.suspect)
+    def lost(self, _: Lost) -> EndOfExecutor:
+        return EndOfExecutor("its process ended with signal SIGABRT", self.suspect)
 
 
 @pytest.mark.parametrize(
@@ -31,8 +32,8 @@ class Told:
 )
 def test_a_source_is_broken_by_losses_of_its_own_only(suspect: bool, deadly: list[str]) -> None:
     judge = Judge.__new__(Judge)
-    judge._losses, judge._deadly, judge._executors = {}, {"kernel": {}}, Told(suspect)  # type: ignore[assignment]
-    for _ in range(DEATHS):
+    judge._losses, judge._deadly, judge._executors = set(), {"kernel": {}}, Told(suspect)  # type: ignore[assignment]
+    for _ in range(2):
         judge._lost_loading("kernel", LostLoading("port/fill.hip", Lost("ended", "its process ended")), fresh=False)
     assert list(judge._deadly["kernel"]) == deadly
 
@@ -41,19 +42,19 @@ class Answers:
     """The process that started a judge: hands over an executor whenever it is asked, and hears of lost ones."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.said: list[object] = []
 
-    def send(self, message: dict[str, Any]) -> None:
-        self.said.append(message["say"])
+    def send(self, message: dict[str, Any], *_: object) -> None:
+        self.said.append(from_map(message))
 
     def receive(self, _: float) -> tuple[dict[str, Any], list[int]]:
-        if self.said[-1] == "lost":
-            return {"how": "its process ended", "suspect": False}, []
+        if isinstance(self.said[-1], LostExecutor):
+            return {"id": 0, **to_map(EndOfExecutor("its process ended", suspect=False))}, []
         ready = Ready("GPU", "gfx942", 64, "ROCm", "10", guards_memory=False)
         ours, theirs = pair()
         ours.close()
-        link = theirs.detach()
-        return {"ready": to_map(ready), "shared": True}, [link, executor_client.Progress().fd]
+        handed = {"kind": "HandedExecutor", "data": {"ready": vars(ready), "shared": True}}
+        return {"id": 0, **handed}, [theirs.detach(), executor_client.Progress().fd]
 
 
 @pytest.mark.parametrize("ended", [0, 2])
@@ -71,7 +72,7 @@ def test_an_executor_that_ends_before_the_first_request_is_replaced(
     monkeypatch.setattr(executor_client, "Executor", executor)
     asked = ExecutorClient(answers, lambda: None)  # type: ignore[arg-type]
     assert asked.current() is not None
-    assert answers.said == ["executor", *["lost", "executor"] * ended]
+    assert answers.said == [WantExecutor(alone=False), *[LostExecutor("ended"), WantExecutor(alone=False)] * ended]
 
 
 def test_executors_that_all_end_at_once_are_the_machines_fault(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ import pytest
 from conformance.engine.compiler import Compiler
 from conformance.engine.library import Library, LostLoading
 from conformance.engine.modes import Tree
-from conformance.engine.remote_executor import CompiledParameterRow, Function, KernelRow, Lost
+from conformance.engine.protocol import CompiledParameterRow, KernelRow
+from conformance.engine.remote_executor import Function, Lost
 from conformance.port.compiling.cache import Made
 from conformance.port.compiling.cut import Block, Cuts
 from conformance.port.compiling.partly import Broken
@@ -85,10 +86,10 @@ class Machine:
 def row(name: str) -> KernelRow:
     """The kernel ``name`` as a runtime reports it, with the right parameters."""
     types = {"f32": "float", "size_t": "unsigned long"}
-    params = [
+    params = tuple(
         CompiledParameterRow(type=f"{types[one.dtype]}{' *' if one.pointer else ''}", size=8)
         for one in SPECS.entry(name).params
-    ]
+    )
     return KernelRow(name=name, line=1, params=params)
 
 

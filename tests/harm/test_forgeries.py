@@ -51,6 +51,8 @@ class _Payload:
 
 _OUTCOME = {"kernel": "fill_f32", "status": "pass", "cases": 26, "failed": 0, "launches": 104, "failures": []}
 
+_LAUNCHED = {"kind": "Launched", "data": {"ends": [None] * 4, "untold": 0, "leak": None, "misaligned": ""}}
+
 
 def _writes(content: bytes) -> str:
     """``forge()`` writes ``content`` to every descriptor, as a message of each kind of channel."""
@@ -129,7 +131,8 @@ import sys
 module = sys.modules.get("__main__")
 server = getattr(module, "Server", None)
 if server is not None:
-    server._launch = lambda self, link, message: {"orders": [None] * len(message["orders"])}
+    launched = sys.modules["conformance.engine.protocol"].Launched
+    server._launch = lambda self, link, number, message: launched((None,) * len(message.orders), 0, None, "")
 """
 """The executor says that it has launched, and never does."""
 
@@ -201,7 +204,7 @@ FORGERIES = {
     "pickle": lambda folder: _writes(pickle.dumps(_Payload(folder / "forged"))),
     "pickled outcome": lambda folder: _writes(pickle.dumps(_OUTCOME)),
     "msgpack": lambda folder: _writes(msgpack.packb({"kind": "Outcome", "say": "answer", "id": 1, **_OUTCOME})),
-    "msgpack of another request": lambda folder: _writes(msgpack.packb({"id": 10**6, "orders": [None] * 4})),
+    "msgpack of another request": lambda folder: _writes(msgpack.packb({"id": 10**6, **_LAUNCHED})),
     "long message": lambda folder: _writes(b"\xdf\xff\xff\xff\xff" + b"\xdb\xff\xff\xff\xff"),
     "nested message": lambda folder: _writes(b"\x91" * 4000),
     "JSON": lambda folder: _writes(b'{"kernel": "fill_f32", "status": "pass"}\n'),

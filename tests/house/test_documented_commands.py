@@ -1,7 +1,7 @@
 """Commands of README, CONTRIBUTING and docs/: all are read by the real parsers, and run in a small port where they can.
 
 What cannot run here is listed with the reason. The shell blocks of docs/ci.md are run by tests/ci,
-those of docs/tutorial.md by test_tutorial.py.
+those of docs/tutorial.md by test_tutorial.py, those of docs/own-kernels.md by tests/own.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ELSEWHERE = {
 
 def runnable() -> list[tuple[str, ...]]:
     """The commands that are to run, each once, records before what reads them."""
-    commands = [one for one in [*OURS, *in_output()] if one.page not in ("ci.md", "tutorial.md")]
+    commands = [one for one in [*OURS, *in_output()] if one.page not in ("ci.md", "tutorial.md", "own-kernels.md")]
     words = dict.fromkeys(one.words for one in commands if not any(part in str(one) for part in ELSEWHERE))
     return sorted(words, key=lambda one: ("run", "bench").index(one[0]) if one[0] in ("run", "bench") else 2)
 

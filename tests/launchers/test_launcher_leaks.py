@@ -89,12 +89,12 @@ NOTHING, STREAM, LESS, MORE = (0,) * 6, (0, 0, 0, 0, 1, 0), (1, 8, 0, 0, 0, 0), 
         ([STREAM], [STREAM] * (AGAIN - 1) + [NOTHING], None),
         ([STREAM], [LESS], None),
         ([None], [], None),
-        ([STREAM], [STREAM] * AGAIN, [AGAIN + 1, *STREAM]),
-        ([MORE], [LESS, MORE] * (AGAIN // 2), [AGAIN + 1, *LESS]),
+        ([STREAM], [STREAM] * AGAIN, (AGAIN + 1, *STREAM)),
+        ([MORE], [LESS, MORE] * (AGAIN // 2), (AGAIN + 1, *LESS)),
     ],
 )
 def test_calls_go_on_for_as_long_as_each_leaves_something(
-    first: list[Counts | None], further: list[Counts], found: list[int] | None
+    first: list[Counts | None], further: list[Counts], found: Counts | None
 ) -> None:
     leaks, again = Leaks(), calls(*further)
     leaks.look(7, first, lambda: next(again))
@@ -104,7 +104,7 @@ def test_calls_go_on_for_as_long_as_each_leaves_something(
 
 def test_a_leak_that_takes_the_last_memory_is_told_and_a_first_call_that_fails_is_not() -> None:
     full = HipError("hipMalloc", 2, "hipErrorOutOfMemory", "", "")
-    for further, found in ([full], None), ([STREAM, STREAM, full], [3, *STREAM]):
+    for further, found in ([full], None), ([STREAM, STREAM, full], (3, *STREAM)):
         leaks, again = Leaks(), calls(*further)
         with pytest.raises(HipError):
             leaks.look(7, [STREAM], lambda again=again: next(again))

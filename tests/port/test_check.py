@@ -11,10 +11,12 @@ import pytest
 
 from conformance.port.check.findings import CheckFinding
 from conformance.port.check.source import check_sources, read_tree
+from conformance.port.definitions import preprocess
 from conformance.port.sources import find_sources
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
-from tests.commands import answer
+from conformance.toolchains.host import NoCompiler
+from tests.commands import answer, refused
 
 ROOT = Path(__file__).parents[2]
 
@@ -231,7 +233,7 @@ def test_exit_code_0_when_all_that_is_asked_for_is_there(tmp_path: Path, capsys:
     (tmp_path / "port.hip").write_text(SOURCE)
     code, out, err = check(capsys, "--kernels", tmp_path / "port.hip", "affine_f32", "utanh_f16")
     assert (code, err) == (0, "")
-    assert "1 source files define 9 kernels" in out
+    assert "1 source file defines 9 kernels" in out
     code, out, _ = check(capsys, "--kernels", tmp_path / "port.hip", "affine_f*")
     assert code == 1
     assert "missing_dtype" in out
@@ -297,7 +299,7 @@ def test_a_foreign_binary_in_a_tree_is_reported_next_to_the_rest(
     assert code == 2
     assert "an NVIDIA GPU (a CUDA cubin)" in err
     assert err.count("\n") == 1
-    assert "define 9 kernels" in out
+    assert "defines 9 kernels" in out
     code, _, err = check(capsys, "--kernels", folder / "cuda.hsaco")
     assert (code, "an NVIDIA GPU" in err, err.count("\n")) == (2, True, 1)
 
@@ -317,3 +319,17 @@ def test_every_kernel_is_known_by_its_own_parameters(specs: Specs) -> None:
     assert {
         name: found for name, kernel in specs.kernels.items() if (found := differences(kernel, written(params(kernel))))
     } == {}
+
+
+def test_without_a_compiler_it_is_one_sentence_that_says_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("a.hip", "b.hip"):
+        (tmp_path / name).write_text('extern "C" __global__ void fill_u8(unsigned char *, unsigned char, size_t) {}\n')
+
+    def none() -> None:
+        raise NoCompiler("no C++ compiler was found; install one")
+
+    monkeypatch.setattr(preprocess, "_toolchain", none)
+    said = answer(capsys, "check", "--kernels", tmp_path, "--partial")
+    refused(said, "sources are read through a compiler's preprocessor, and no C++ compiler was found; install one")

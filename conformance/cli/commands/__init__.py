@@ -60,5 +60,13 @@ def about(name: str) -> str:
 
 
 def loaded(name: str) -> CommandModule:
-    """The command, imported."""
-    return cast(CommandModule, import_module(f"{__name__}.{name}"))
+    """The command, imported; raises ``MissingExtra`` where a package is not installed that it alone needs."""
+    try:
+        return cast(CommandModule, import_module(f"{__name__}.{name}"))
+    except ModuleNotFoundError as error:
+        from conformance.extras import missing  # what a run does without
+
+        lacking = missing(error, name)
+        if lacking is None:
+            raise
+        raise lacking from None

@@ -22,6 +22,7 @@ from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
 from conformance.port.declared.adapters import adapter_of
 from conformance.port.declared.names import Names
+from conformance.port.definitions.preprocess import check_preprocessor
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
@@ -38,7 +39,7 @@ _LINES = "-gline-tables-only"
 EXAMPLES = (
     (
         "candle-parity check --kernels path/to/port --partial",
-        "names and parameters of what is there; needs no compiler",
+        "names and parameters of what is there; nothing is compiled",
     ),
     ("candle-parity check --kernels path/to/port --arch gfx942", "compile for a GPU too"),
 )
@@ -66,6 +67,8 @@ def command(arguments: argparse.Namespace) -> int:
     path, options = port.path, port.options
     targets = [] if arguments.arch is None else targets_of(arguments.arch)
     texts, objects, unread = _read(path)
+    if texts:
+        check_preprocessor()
     names = port.declared.names
     tree = under_candles_names(read_tree(texts, options, arguments.jobs or 2), names)
     objects = [object_under_candles_names(file, names) for file in objects]

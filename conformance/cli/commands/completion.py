@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from conformance.cli.usage import CommandParser
-from conformance.errors import UsageError
+from conformance.extras import missing
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -26,7 +26,7 @@ def options(parser: CommandParser) -> None:
 def command(arguments: argparse.Namespace) -> int:
     try:
         import argcomplete
-    except ImportError:
-        raise UsageError("completion: argcomplete is not installed; install candle-parity[completion]") from None
+    except ModuleNotFoundError as error:
+        raise missing(error, "completion") or error from None
     print(argcomplete.shellcode(["candle-parity"], shell=arguments.shell))
     return 0

@@ -17,6 +17,7 @@ from conformance.cli.progress import progress
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.dtypes import dtype
 from conformance.errors import UsageError
+from conformance.extras import missing
 from conformance.session.selection import check_cases, judgeable, select
 from conformance.session.setup import specs_without_port
 from conformance.settings import Settings
@@ -80,11 +81,8 @@ def golden_bytes(kernel: Kernel, cases: Iterable[TrialCase], upstream: str, salt
     """
     try:
         from safetensors.numpy import save
-    except ImportError:
-        raise UsageError(
-            "export writes its files with the package safetensors, which is not installed; "
-            "pip install 'candle-parity[export]'"
-        ) from None
+    except ModuleNotFoundError as error:
+        raise missing(error, "export") or error from None
     tensors: dict[str, NDArray[Any]] = {}
     about = {
         "format": FORMAT,

@@ -12,14 +12,16 @@ from pathlib import Path
 from conformance.cli.usage import CommandParser, kernel_names
 from conformance.errors import UsageError
 from conformance.files import installed
-from conformance.port.config import read_config
+from conformance.port.config import OPTIONS_FILE, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.session.selection import specs_to_edit
 from conformance.spec import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import Specs, load_specs
+from conformance.spec.schema import FILES, schema_text
 from conformance.upstream.like import Addition, Origin, additions_like, check_new, origin_of
 from conformance.upstream.new_kernels import STAND_IN, UNSET, Bound, expanded, given_bound, lines_of
+from conformance.upstream.own_start import own_start
 from conformance.upstream.steps import what_else
 from conformance.writing import write_text
 
@@ -32,6 +34,7 @@ there is no terminal it is TODO, which the specs do not load with, and --write r
 
 examples:
   candle-parity new 'usquare_{f32,f64,f16,bf16,f8e4m3}' --like usqr_f32 --line 120 --same-tolerance --write
+  candle-parity new 'fadd_{f32,f64}' --own
   candle-parity new cast_i64_f16 --like cast_i64_f32 --line 1234 --ulp 0 --source "one rounding"
 """
 
@@ -45,7 +48,10 @@ def options(parser: CommandParser) -> None:
     parser.epilog = _EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("names", nargs="+", metavar="NAME", help="a kernel's name, or several: 'usquare_{f32,f16}'")
-    like = parser.add_argument("--like", required=True, metavar="KERNEL", help="the kernel that they are shaped like")
+    like = parser.add_argument("--like", metavar="KERNEL", help="the kernel that they are shaped like")
+    parser.add_argument(
+        "--own", action="store_true", help="start a kernel of the port's own, with its reference, in this folder"
+    )
     setattr(like, "completer", kernel_names)  # noqa: B010
     parser.add_argument(
         "--line", metavar="N", help="the line in Candle's source: one for all, or f32:12,f16:40; --write needs it"
@@ -62,6 +68,10 @@ def options(parser: CommandParser) -> None:
 
 
 def command(arguments: argparse.Namespace) -> int:
+    if arguments.own:
+        return _start_own(arguments)
+    if arguments.like is None:
+        raise UsageError("name the kernel that they are shaped like with --like KERNEL, or give --own")
     folder = specs_to_edit(arguments)
     specs = load_specs(folder)
     # The port's own names stand for Candle's.
@@ -94,6 +104,23 @@ def command(arguments: argparse.Namespace) -> int:
     print("\n# what else is needed")
     for step in what_else(addition, list(lines), like, unset):
         print(f"#   {step}")
+    return 0
+
+
+def _start_own(arguments: argparse.Namespace) -> int:
+    """Write the files of an own kernel into the working directory, and say how it is judged."""
+    if arguments.like is not None:
+        raise UsageError("--own starts a kernel that Candle has not; leave --like out")
+    start = own_start(Path(), arguments.names, {name: schema_text(model) for name, model in FILES.items()})
+    for path, text in start.files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+        print(f"wrote {path}")
+    for path in start.kept:
+        print(f"kept {path}")
+    if start.toml is not None:
+        print(f"\n# for {OPTIONS_FILE}\n{start.toml}", end="")
+    print(f"\ncandle-parity run --own '{start.name}'")
     return 0
 
 

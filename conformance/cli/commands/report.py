@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from conformance import api
 from conformance.cli.ending import screen
 from conformance.cli.judge import write_reports
 from conformance.cli.usage import CommandParser
@@ -18,10 +20,8 @@ from conformance.reading import read_json, shortened
 from conformance.record import (
     KernelResult,
     Record,
-    check_specs,
     kept_apart,
     merge,
-    read_record,
     write_record,
     write_text,
 )
@@ -84,7 +84,7 @@ def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
     config = None if arguments.config is None else read_config(arguments.config)
     gating = gating_from(Gate.of(vars(arguments)), config)
-    given = [_read(path, specs) for path in arguments.records]
+    given = [api.read(path, specs) for path in arguments.records]
     if arguments.run_id is not None:
         _check_run(given, arguments.records, arguments.run_id)
     for sentence in kept_apart(given):
@@ -102,6 +102,9 @@ def command(arguments: argparse.Namespace) -> int:
         write_text(arguments.badge, render_badge(records, specs))
     if arguments.annotations:
         print(render_annotations(records, specs), end="")
+    for path in [*written, *filter(None, (arguments.json, arguments.badge))]:
+        if path.is_file():  # and no pipe or terminal
+            print(f"written: {one_line(str(path))} ({_size(path)})")
     if not (written or arguments.json or arguments.badge or arguments.annotations):
         for record in records:
             print(render_terminal(record, specs, screen()))
@@ -112,6 +115,12 @@ def command(arguments: argparse.Namespace) -> int:
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     code = BAD_INPUT if missing else MET
     return _gated(gating, one, specs, missing) if gating.anything else code
+
+
+def _size(path: Path) -> str:
+    """``0.7 MB``, ``3 KB``."""
+    size = path.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{math.ceil(size / 1e3)} KB"
 
 
 def _of_one_run(arguments: argparse.Namespace, gating: Gating, records: list[Record]) -> Record:
@@ -148,12 +157,6 @@ def _check_run(records: Sequence[Record], paths: Sequence[Path], run_id: str) ->
                 f"{path}: the record is not of this run: its run_id is {has}, and --run-id asks for "
                 f"{shortened(run_id)}; was it left by another run, or does the repository bring it?"
             )
-
-
-def _read(path: Path, specs: Specs) -> Record:
-    record = read_record(path)
-    check_specs(record, specs, path)
-    return record
 
 
 _Places = dict[str, tuple[str, ...]]

@@ -6,10 +6,10 @@ import argparse
 
 from conformance.cli.judge import judged
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
-from conformance.engine.modes import JudgeGenerated
 from conformance.session.gate import gating_from
-from conformance.session.selection import check_cases, judgeable, judges_own, select, without_undefined
-from conformance.session.setup import config_from, print_notes, setup_from, specs_from, tree_from
+from conformance.session.prepared import prepare
+from conformance.session.selection import judges_own
+from conformance.session.setup import print_notes
 from conformance.settings import Gate, Settings
 
 EXAMPLES = (
@@ -36,18 +36,10 @@ def command(arguments: argparse.Namespace) -> int:
 
         return watch(arguments)
     settings = Settings.of(vars(arguments))
-    config = config_from(settings)
-    specs = specs_from(settings, config)
-    kernels, cases = select(specs, arguments.patterns, arguments.module, launchers=True)
-    check_cases(specs, cases)
-    kernels = judgeable(kernels)
-    mode = JudgeGenerated(tree_from(settings, specs, config))
-    if not arguments.patterns and not arguments.module:
-        kernels = without_undefined(kernels, mode.tree)
-    count = sum(kernel.name in specs.kernels for kernel in kernels)
-    whole = count == len(specs.kernels) and not cases
-    gating = gating_from(Gate.of(vars(arguments)), config, whole, shard=arguments.shard, own=judges_own(kernels))
-    setup = setup_from(settings, ["candle-parity", "run"], mode.tree, config)
+    asked = prepare(settings, arguments.patterns, arguments.module)
+    gating = gating_from(
+        Gate.of(vars(arguments)), asked.config, asked.whole, shard=arguments.shard, own=judges_own(asked.kernels)
+    )
     if not arguments.quiet:
-        print_notes(settings, setup, config)
-    return judged(arguments, specs, setup, mode, kernels, cases, gating)
+        print_notes(settings, asked.setup, asked.config)
+    return judged(arguments, asked.specs, asked.setup, asked.mode, asked.kernels, asked.cases, gating)

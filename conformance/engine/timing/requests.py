@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from conformance.cases.case import Case
-from conformance.engine.messages import Request, add_kinds
+from conformance.engine.messages import Answer, Request, add_checked_kinds
 from conformance.engine.modes import Mode, Tree
 from conformance.engine.timing.measure import Counted, Measurement
 from conformance.spec.kernel import Kernel
@@ -47,6 +47,7 @@ class Time(Request):
     compile, with the first error.
     """
 
+    answered_by: ClassVar[type[Answer]] = Timed
     tries: ClassVar[int] = 1  # the next case may have a device that still works
 
     kernel: Kernel
@@ -61,4 +62,4 @@ class Time(Request):
         return f"{doing}: {why}" if doing != self.case.id else why
 
 
-add_kinds(TimeTrees, Time, Timed)
+add_checked_kinds(TimeTrees, Time, Timed)

@@ -20,8 +20,8 @@ from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Library
 from conformance.engine.linked_launchers import Launchers
 from conformance.engine.messages import Compile, Compiled, Ready, Setup, run_member
+from conformance.engine.protocol import KernelRow
 from conformance.engine.remote_executor import Function as Numbered
-from conformance.engine.remote_executor import KernelRow
 from conformance.engine.timing.measure import Bench, count
 from conformance.engine.timing.requests import Time, Timed, TimeTrees
 from conformance.engine.timing.workload import large_launch
@@ -37,6 +37,7 @@ from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import Device, Function
 from conformance.runtimes.hip.errors import HipError
+from conformance.verdict.blame import costs_device
 
 EMPTY = KernelSource(Path(__file__).with_name("empty_kernel.hip"), Path(__file__).parent)
 """One kernel, of the file's name, that does nothing."""
@@ -50,13 +51,13 @@ class LocalLoader:
         self._modules: list[Any] = []
         self.functions: list[Function] = []
 
-    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, list[KernelRow] | None]:
+    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, Sequence[KernelRow] | None]:
         module = self._device.load_launchers(code, label) if launchers else self._device.load(code, label)
         self._modules.append(module)
         if launchers:
             return len(self._modules) - 1, None
         rows = self._device.runtime.module_kernels(int(module.handle))
-        return len(self._modules) - 1, None if rows is None else [KernelRow.model_validate(row) for row in rows]
+        return len(self._modules) - 1, None if rows is None else tuple(map(KernelRow.of, rows))
 
     def function(self, module: int, name: str, launcher: bool = False) -> Numbered | None:
         function = (self._device.launcher if launcher else self._device.function)(self._modules[module], name)
@@ -149,8 +150,7 @@ class Timer:
 
     def _poisoned(self, error: HipError) -> bool:
         """Whether later calls of this process may fail for ``error``: on a GPU after any but a lack of memory."""
-        survives = self._device.runtime.guards_memory or error.lacks_memory
-        return error.is_fault or error.is_timeout or not survives
+        return error.is_fault or error.is_timeout or costs_device(error, self._device.runtime.guards_memory)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from conformance.port.check.objects import ObjectFile
 from conformance.port.check.source import SourceTree
 from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.spec.kernel import Kernel
-from conformance.text import one_line
+from conformance.text import counted, one_line
 
 _SHOWN = 40
 """Findings of a kind written out on a terminal; the JSON has all."""
@@ -130,15 +130,20 @@ def report_text(report: CheckReport) -> str:
     lines += ["", *_object_table(report.objects)] if report.objects else []
     defined = _defined(report)
     count = sum(map(len, report.tree.definitions.values()))
-    parts = [f"{len(report.tree.definitions)} source files define {count} kernels"] if report.tree.definitions else []
+    files = len(report.tree.definitions)
+    parts = (
+        [f"{counted(files, 'source file')} define{'s' if files == 1 else ''} {counted(count, 'kernel')}"]
+        if files
+        else []
+    )
     targets = ", ".join(sorted({file.code.target for file in report.objects}))
-    parts += [f"{len(report.objects)} code objects ({targets})"] if report.objects else []
-    lines += ["", f"{one_line(report.kernels)}: {'; '.join(parts)}"]
+    parts += [f"{counted(len(report.objects), 'code object')} ({targets})"] if report.objects else []
+    lines += ["", f"{one_line(report.kernels)}: {'; '.join(parts) or 'nothing could be read'}"]
     present = len(defined & report.specs.keys())
     lines.append(
         f"{present} of Candle's {len(report.specs)} kernels by name, {len(_with_parameters(report))} with Candle's "
         f"parameters; "
-        f"{len(report.errors)} findings, {len(report.warnings)} warnings"
+        f"{counted(len(report.errors), 'finding')}, {counted(len(report.warnings), 'warning')}"
     )
     if report.own:
         lines.append(f"{len(defined & report.own.keys())} of the port's {len(report.own)} own kernels are defined")

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
+from conformance.errors import UserError
 from conformance.port.definitions.source_text import MOST, ScanError, includes, read_source
 from conformance.port.definitions.special_files import refuse_special_files
 from conformance.reading import read_bytes
@@ -123,6 +124,18 @@ def _text(file: IO[bytes]) -> str:
 @cache
 def _toolchain() -> HostToolchain:
     return find_toolchain(links_standard_library=False)
+
+
+def check_preprocessor() -> None:
+    """Raises ``NoPreprocessor`` where no compiler is there whose preprocessor could read a source."""
+    try:
+        _toolchain()
+    except NoCompiler as cause:
+        raise NoPreprocessor(f"sources are read through a compiler's preprocessor, and {cause}") from None
+
+
+class NoPreprocessor(UserError):
+    """No compiler is installed, or the one that is named cannot be run."""
 
 
 def _compiler(path: Path) -> HostToolchain:

@@ -1,0 +1,244 @@
+"""Launch families that a port describes in YAML: parameters by role, geometry as expressions over the case.
+
+Fields of a case are ``shape``, ``values`` and ``layout`` of the inputs, ``NAME`` and ``NAME_start`` of one input whose
+strides an info parameter has (its layout, and its first element), the family's ``numbers``, and its scalars by name.
+Expressions (``conformance.cases.geometry``) know the names of ``dims``, ``numel``, ``rank``, the ``numbers``, and in
+``shared`` the sizes of the block, ``block_x``, ``block_y`` and ``block_z``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conformance.cases.arguments import Family, Fields, Row, drawn, in_order, info, operand, poisoned
+from conformance.cases.case import Case
+from conformance.cases.geometry import parsed as expression
+from conformance.cases.launch import Argument, Launch, Scalar
+from conformance.cases.layouts import MAX_ELEMENTS, Layout, layout
+from conformance.cases.rows import parsed
+from conformance.cases.values import RandomStream, scalar
+from conformance.dtypes import dtype
+from conformance.spec import SpecError
+from conformance.spec.kernel import Kernel
+from conformance.text import did_you_mean
+
+if TYPE_CHECKING:
+    from conformance.spec.model import FamilyFile, FamilyParameter
+
+_POINTERS = ("info", "input", "indices", "output")
+_ROLES = {"size": ("scalar",), "scalar": ("scalar",), "output": ("out", "inout")}
+"""What the spec may call a parameter of a role; those that are not here are ``in``."""
+
+_NEEDED = {"size": "value", "scalar": "values", "info": "of", "indices": "below"}
+_ALLOWED = {"size": ("value",), "scalar": ("values",), "info": ("of",), "indices": ("below", "shape")}
+_MOST_THREADS = 1024
+
+
+def families_in(folder: str) -> list[str]:
+    """The names of the launch families that are described in ``folder``."""
+    return sorted(path.stem for path in Path(folder).glob("*.yaml")) if folder else []
+
+
+@lru_cache(maxsize=64)
+def described(folder: str, name: str, digest: str) -> Family:
+    """The launch family ``name`` of the port's ``folder``, whose files have the ``digest``; raises ``SpecError``."""
+    family = _read(Path(folder) / f"{name}.yaml")
+    return Family(lambda kernel: _rows(family), partial(_build, family))
+
+
+def operands_of_info(kernel: Kernel) -> tuple[str, ...]:
+    """The operands whose strides follow the dims in the info argument of an own kernel; none where it has no such
+    argument, or its family is one of ours."""
+    return () if kernel.own is None else _laid_out(kernel.own.families, kernel.launch, kernel.own.digest)
+
+
+@lru_cache(maxsize=64)
+def _laid_out(folder: str, name: str, digest: str) -> tuple[str, ...]:
+    return tuple(_read(Path(folder) / f"{name}.yaml").laid_out) if name in families_in(folder) else ()
+
+
+def check_parameters(kernel: Kernel, folder: str) -> None:
+    """Raises ``SpecError``, at the line of ``kernel``, where its parameters are not those of its family, and at that of
+    the family for a case that cannot be built."""
+    family = _read(Path(folder) / f"{kernel.launch}.yaml")
+    path, _, line = kernel.upstream.rpartition(":")
+    known = [one.name for one in kernel.params]
+    for parameter in kernel.params:
+        row = family.content.params.get(parameter.name)
+        if row is None:
+            names = ", ".join(family.content.params)
+            near = did_you_mean(parameter.name, family.content.params)
+            problem = f"launch family {kernel.launch!r} has no parameter {parameter.name!r} of kernel {kernel.name}"
+            raise SpecError(Path(path), int(line), problem, f"it has {names}{near}")
+        roles = _ROLES.get(row.role, ("in",))
+        if parameter.role not in roles:
+            problem = f"parameter {parameter.name!r} of kernel {kernel.name} is {parameter.role}"
+            remedy = f"its role in launch family {kernel.launch!r} is {row.role}, so expected {' or '.join(roles)}"
+            raise SpecError(Path(path), int(line), problem, remedy)
+    missing = [name for name in family.content.params if name not in known]
+    if missing:
+        problem = f"kernel {kernel.name} lacks {', '.join(missing)}, which launch family {kernel.launch!r} has"
+        raise SpecError(Path(path), int(line), problem, "add it to params of the spec, or take it out of the family")
+    for index, text in enumerate(family.content.cases):
+        try:
+            _build(family, kernel, Case(kernel.name, parsed([text])[0]), RandomStream(0))
+        except ValueError as error:
+            why = str(error).removeprefix(f"case {kernel.name}({text}): ")
+            raise family.error(("cases", index), f"case {text}: {why}", "correct the case or the family") from None
+
+
+@dataclass(frozen=True)
+class _Described:
+    """A family's file, with the lines of its values."""
+
+    content: FamilyFile
+    path: Path
+    lines: Mapping[tuple[str | int, ...], int]
+
+    def error(self, place: tuple[str | int, ...], problem: str, remedy: str) -> SpecError:
+        return SpecError(self.path, self.lines.get(place, 1), problem, remedy)
+
+    @property
+    def laid_out(self) -> list[str]:
+        """The inputs that may have any layout, for the kernels are told their strides."""
+        return [name for row in self.content.params.values() if row.of for name in row.of]
+
+
+def _read(path: Path) -> _Described:
+    # Here, for a run without such families does without YAML and pydantic's models.
+    from pydantic import ValidationError
+
+    from conformance.spec.explain import explain
+    from conformance.spec.model import FamilyFile
+    from conformance.spec.nodes import read_document
+
+    document = read_document(path)
+    try:
+        content = FamilyFile.model_validate(document.data)
+    except ValidationError as cause:
+        raise explain(document, cause, FamilyFile) from None
+    family = _Described(content, path, document.lines)
+    if content.family != path.stem:
+        raise family.error(("family",), f"family {content.family!r} in {path.name}", f"call it {path.stem!r}")
+    for name, row in content.params.items():
+        _check_row(family, name, row)
+    for what in ("grid", "block"):
+        for index, text in enumerate(getattr(content, what)):
+            _check_expression(family, (what, index), text)
+    _check_expression(family, ("shared",), content.shared, ("block_x", "block_y", "block_z"))
+    return family
+
+
+def _check_row(family: _Described, name: str, row: FamilyParameter) -> None:
+    place: tuple[str | int, ...] = ("params", name)
+    allowed = _ALLOWED.get(row.role, ("shape",))
+    for key in ("value", "values", "of", "below", "shape"):
+        if getattr(row, key) is not None and key not in allowed:
+            remedy = f"expected {' and '.join(allowed)}"
+            raise family.error((*place, key), f"parameter {name!r} of role {row.role} has the key {key}", remedy)
+    needed = _NEEDED.get(row.role)
+    if needed is not None and getattr(row, needed) is None:
+        raise family.error(place, f"parameter {name!r} of role {row.role} has no {needed}", f"add {needed}: ...")
+    inputs = [other for other, each in family.content.params.items() if each.role == "input"]
+    for index, other in enumerate(row.of or ()):
+        if other not in inputs:
+            remedy = f"expected inputs of the family: {', '.join(inputs)}{did_you_mean(other, inputs)}"
+            raise family.error((*place, "of", index), f"{other!r} is no input", remedy)
+        if family.content.params[other].shape is not None:
+            remedy = "leave its shape out: info has the dims of the case's shape"
+            raise family.error((*place, "of", index), f"input {other!r} has a shape of its own", remedy)
+    for key in ("value", "below"):
+        if getattr(row, key) is not None:
+            _check_expression(family, (*place, key), getattr(row, key))
+    for index, text in enumerate(row.shape or ()):
+        _check_expression(family, (*place, "shape", index), text)
+
+
+def _check_expression(
+    family: _Described, place: tuple[str | int, ...], text: str | int, more: tuple[str, ...] = ()
+) -> None:
+    """Raises ``SpecError`` for what is no expression, or has a name that no case gives."""
+    names = [*family.content.dims, *family.content.numbers, "numel", "rank", *more]
+    try:
+        expression(str(text))(dict.fromkeys(names, 1))
+    except ValueError as error:
+        word = str(error).split("'")[1] if " is not known" in str(error) else ""
+        remedy = f"expected integers, + - * //, ceildiv(a, b), min, max and the names {', '.join(names)}"
+        raise family.error(place, f"{text!r}: {error}", f"{remedy}{did_you_mean(word, names)}") from None
+
+
+def _rows(family: _Described) -> tuple[Row, ...]:
+    """The cases, and the first of them again with each further value of each scalar."""
+    rows = list(family.content.cases)
+    for name, row in family.content.params.items():
+        rows += [f"{rows[0]},{name}={value}" for value in (row.values or ())[1:]]
+    return parsed(rows)
+
+
+def _build(family: _Described, kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
+    """The launch of ``case``; raises ``ValueError``, naming the case, for one that the family cannot make."""
+    content = family.content
+    laid_out = family.laid_out
+    scalars = [name for name, row in content.params.items() if row.role == "scalar"]
+    known = ["shape", "values", *content.numbers, *scalars]
+    known += ["layout", "info", *laid_out, *(f"{name}_start" for name in laid_out)] if laid_out else []
+    fields = Fields(case, known)
+    shape = fields.shape(len(content.dims) or None)
+    names = {"numel": math.prod(shape), "rank": len(shape), **dict(zip(content.dims, shape, strict=False))}
+    names |= {name: fields.number(name, usual) for name, usual in content.numbers.items()}
+    default = fields.text("layout", "contiguous") if laid_out else "contiguous"
+    placed = {name: fields.layout(name, shape, f"{name}_start", default) for name in laid_out}
+    given: list[Argument] = []
+    for name, row in content.params.items():
+        given.append(_argument(fields, kernel, name, row, names, shape, placed, stream))
+    grid, block = (_three(getattr(content, what), names) for what in ("grid", "block"))
+    if math.prod(block) > _MOST_THREADS or min(*grid, *block) < 1:
+        raise ValueError(f"case {case.id}: grid {grid} and block {block}; a block has 1 to {_MOST_THREADS} threads")
+    sizes = {f"block_{axis}": size for axis, size in zip("xyz", block, strict=True)}
+    shared = expression(str(content.shared))({**names, **sizes})
+    return Launch(kernel.name, grid, block, shared, in_order(kernel, given))
+
+
+def _argument(
+    fields: Fields,
+    kernel: Kernel,
+    name: str,
+    row: FamilyParameter,
+    names: Mapping[str, int],
+    shape: tuple[int, ...],
+    placed: Mapping[str, Layout],
+    stream: RandomStream,
+) -> Argument:
+    kind = kernel.param(name).dtype
+    if row.role == "size":
+        return Scalar(name, kind, dtype(kind).numpy.type(expression(str(row.value))(names)))
+    if row.role == "scalar":
+        text = fields.text(name, str((row.values or ("0",))[0]))
+        return Scalar(name, kind, fields.located(lambda: scalar(kind, text)))
+    if row.role == "info":
+        return info(fields, name, [placed[other] for other in row.of or ()])
+    sizes = shape if row.shape is None else tuple(expression(str(one))(names) for one in row.shape)
+    if math.prod(sizes) > MAX_ELEMENTS or any(size < 0 for size in sizes):
+        raise ValueError(f"case {fields.case.id}: {name} would have the shape {list(sizes)}")
+    if row.role == "output":
+        return poisoned(fields, kernel, name, math.prod(sizes))
+    where = placed.get(name) or layout("contiguous", sizes)
+    if row.role == "input":
+        return drawn(fields, kernel, name, where, stream)
+    bound = expression(str(row.below))(names)
+    if bound < 1:
+        raise ValueError(f"case {fields.case.id}: {name} are to be below {bound}; expected 1 or more")
+    ids = (stream.take(where.length) % np.uint64(bound)).astype(dtype(kind).numpy)
+    return operand(kernel, name, where, ids)
+
+
+def _three(texts: Iterable[str | int], names: Mapping[str, int]) -> tuple[int, int, int]:
+    x, y, z = [*(expression(str(text))(names) for text in texts), 1, 1][:3]
+    return x, y, z

@@ -1,0 +1,279 @@
+"""How a message becomes what ``conformance.engine.ipc`` carries, and back: a map with its number, kind and data.
+
+    {"id": 3, "kind": "LoadCode", "data": {"arena": 0, "mapped": 4194304, "size": 9120, "label": "unary.hip", ...}}
+
+A type travels once its module has said so, by ``add_kinds``: a frozen dataclass of plain values, which is checked here,
+or a type that pydantic checks (``conformance.engine.messages``). Nothing else can be sent, and what arrives and is not
+exactly one of them is ``Garbled``.
+
+Without numpy and pydantic, as all of an executor.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache, partial
+from importlib import import_module
+from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
+
+from conformance.engine.ipc import Channel, Garbled
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One type of message: ``encode`` makes plain data of one, ``decode`` the reverse or raises ``ValueError``."""
+
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
+    type: type[Any] | None = None
+    """``None`` where its module is not imported yet."""
+
+
+KINDS: dict[str, Kind] = {}
+"""What may travel, by the name of its class."""
+
+
+def add_kinds(*types: type[Any]) -> None:
+    """Let frozen dataclasses of plain values travel: see ``decoder``."""
+    KINDS.update({one.__name__: Kind(vars, _Decoding(one), one) for one in types})
+
+
+def add_kinds_of(module: str, *names: str) -> None:
+    """Let the kinds ``names`` travel, which ``module`` adds: it is imported when the first of them comes."""
+
+    def imported(name: str, data: Any) -> Any:
+        import_module(module)
+        return KINDS[name].decode(data)
+
+    for name in names:  # there is none to encode before the module is imported
+        KINDS.setdefault(name, Kind(vars, partial(imported, name)))
+
+
+def to_map(message: object) -> dict[str, Any]:
+    """``message``, one of ``KINDS``, as a map that names its kind."""
+    name = type(message).__name__
+    return {"kind": name, "data": KINDS[name].encode(message)}
+
+
+def from_map(content: Mapping[str, Any]) -> Any:
+    """What ``to_map`` made a map of; raises ``ValueError`` for anything else."""
+    name = content.get("kind")
+    if not isinstance(name, str) or name not in KINDS:
+        raise ValueError(f"{str(name)[:100]!r} is not a kind of message")
+    return KINDS[name].decode(content.get("data"))
+
+
+class Received(NamedTuple):
+    """A message, its number (an answer has that of its request), and descriptors, which are the caller's to close."""
+
+    message: object
+    number: int
+    descriptors: list[int]
+
+
+def send(
+    channel: Channel, message: object, number: int = 0, descriptors: Sequence[int] = (), seconds: float | None = None
+) -> None:
+    """Send ``message``, with copies of ``descriptors``; raises as ``Channel.send``."""
+    channel.send({"id": number, **to_map(message)}, descriptors, seconds)
+
+
+def receive(
+    channel: Channel, seconds: float | None = None, kinds: Sequence[type[Any]] = (), descriptors: bool = False
+) -> Received:
+    """The next message, which has to be one of ``kinds`` (of all that there are, where none is named), and comes
+    without descriptors unless they are allowed.
+
+    Raises as ``Channel.receive``, and ``Garbled`` for anything else.
+    """
+    content, given = channel.receive(seconds)
+    try:
+        number, name = content.get("id"), content.get("kind")
+        if type(number) is not int:
+            raise Garbled("it has no number")
+        if kinds and name not in [kind.__name__ for kind in kinds]:
+            raise Garbled("it is of another kind than was asked for")
+        if given and not descriptors:
+            raise Garbled("it carries file descriptors")
+        return Received(from_map(content), number, given)
+    except BaseException as error:
+        for descriptor in given:
+            os.close(descriptor)
+        if isinstance(error, ValueError):
+            raise Garbled(str(error).partition("\n")[0]) from None
+        raise
+
+
+# ---- dataclasses of plain values
+
+
+@dataclass(frozen=True)
+class Longest:
+    """In ``Annotated[str, Longest(n)]``: a text of at most ``n`` characters."""
+
+    most: int
+
+    def holds(self, value: Any) -> bool:
+        return len(value) <= self.most
+
+
+@dataclass(frozen=True)
+class Least:
+    """In ``Annotated[int, Least(n)]``: a number from ``n`` on."""
+
+    least: int
+
+    def holds(self, value: Any) -> bool:
+        return bool(value >= self.least)
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """In ``Annotated[tuple[int, ...], Exactly(n)]``: ``n`` values."""
+
+    count: int
+
+    def holds(self, value: Any) -> bool:
+        return len(value) == self.count
+
+
+_Check = Callable[[Any], Any]
+_PLAIN = (int, str, bytes, bool, type(None))
+
+
+@cache
+def decoder(kind: Any) -> _Check:
+    """What makes a value of the type ``kind`` of msgpack's or raises ``ValueError``.
+
+    ``kind`` is a dataclass whose fields are numbers, texts, bytes, ``bool``, ``None``, ``Literal`` texts, tuples,
+    dataclasses, or unions of such. Nothing is converted: ``True`` and ``"1"`` are no numbers. A map has to have exactly
+    the names of the fields, by which dataclasses of a union are told apart. Raises ``TypeError`` for other types.
+    """
+    by_type = _by_type(kind)
+    if all(check is _itself for check in by_type.values()):
+        plain = frozenset(by_type)
+
+        def only(value: Any) -> Any:
+            if type(value) in plain:
+                return value
+            raise _unfit(value, kind)
+
+        return only
+
+    def check(value: Any) -> Any:
+        found = by_type.get(type(value))
+        if found is None:
+            raise _unfit(value, kind)
+        return found(value)
+
+    return check
+
+
+class _Decoding:
+    """As ``decoder(kind)``, which is made when it is used first."""
+
+    def __init__(self, kind: type[Any]) -> None:
+        self._kind = kind
+
+    def __call__(self, data: Any) -> Any:
+        return decoder(cast("Hashable", self._kind))(data)
+
+
+def _unfit(value: object, kind: Any) -> ValueError:
+    return ValueError(f"{type(value).__name__} in place of {getattr(kind, '__name__', kind)}")
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _by_type(kind: Any) -> dict[type[Any], _Check]:
+    """What decodes a value of ``kind``, by the type that msgpack gives it."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind in _PLAIN:
+        return {kind: _itself}
+    if origin in (Union, types.UnionType):
+        return _union([_by_type(one) for one in inner])
+    if origin is Annotated:
+        return {one: _limited(check, inner[1:], inner[0]) for one, check in _by_type(inner[0]).items()}
+    if origin is Literal:
+        return {str: _one_of(inner)}
+    if origin is tuple:
+        several = _tuple(inner, kind)
+        return {list: several, tuple: several}
+    if isinstance(kind, type) and is_dataclass(kind):
+        return {dict: _record([kind])}
+    raise TypeError(f"{kind} cannot be in a message")
+
+
+def _union(found: Sequence[dict[type[Any], _Check]]) -> dict[type[Any], _Check]:
+    together: dict[type[Any], _Check] = {}
+    records = [each.pop(dict) for each in found if dict in each]
+    for each in found:
+        if together.keys() & each.keys():
+            raise TypeError("alternatives of a union that look alike")
+        together.update(each)
+    if records:
+        together[dict] = _record([kind for record in records for kind in record.kinds])  # type: ignore[attr-defined]
+    return together
+
+
+def _limited(check: _Check, limits: Sequence[Longest | Least | Exactly], kind: Any) -> _Check:
+    def limited(value: Any) -> Any:
+        if not all(limit.holds(value) for limit in limits):
+            raise ValueError(f"{getattr(kind, '__name__', kind)} that is not {limits[0]}")
+        return check(value)
+
+    return limited
+
+
+def _one_of(words: Sequence[str]) -> _Check:
+    def one_of(value: Any) -> Any:
+        if value not in words:
+            raise ValueError(f"a text that is none of {', '.join(words)}")
+        return value
+
+    return one_of
+
+
+def _tuple(inner: Sequence[Any], kind: Any) -> _Check:
+    if len(inner) == 2 and inner[1] is Ellipsis:
+        each = decoder(inner[0])
+        return lambda values: tuple(map(each, values))
+    checks = tuple(map(decoder, inner))
+
+    def exactly(values: Any) -> Any:
+        if tuple(map(type, values)) == inner:  # plain values, such as a buffer's place: most tuples of a launch
+            return tuple(values)
+        if len(values) != len(checks):
+            raise ValueError(f"{len(values)} values in place of {kind}")
+        return tuple(check(value) for check, value in zip(checks, values, strict=True))
+
+    return exactly
+
+
+class _record:
+    """A map that is one of the dataclasses ``kinds``: that of its keys."""
+
+    def __init__(self, kinds: Sequence[type[Any]]) -> None:
+        self.kinds = kinds
+        self._by_names: dict[frozenset[str], tuple[type[Any], tuple[tuple[str, _Check], ...]]] = {}
+        for kind in kinds:
+            hints = get_type_hints(kind, include_extras=True)
+            checks = tuple((field.name, decoder(hints[field.name])) for field in fields(kind))
+            self._by_names[frozenset(name for name, _ in checks)] = (kind, checks)
+        if len(self._by_names) < len(kinds):
+            raise TypeError(f"dataclasses of a union with the same fields: {kinds}")
+
+    def __call__(self, value: dict[Any, Any]) -> Any:
+        found = self._by_names.get(frozenset(value))
+        if found is None:
+            names = " or ".join(kind.__name__ for kind in self.kinds)
+            raise ValueError(f"a map with other names than {names}")
+        kind, checks = found
+        made = object.__new__(kind)
+        vars(made).update([(name, check(value[name])) for name, check in checks])
+        return made
