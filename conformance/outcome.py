@@ -163,6 +163,8 @@ class KernelResult(Row):
     """What is wrong upstream, where the port declares that it is right there; the right result was expected."""
     geometry: str | None = None
     """What of the launches is the port's own and not Candle's."""
+    adapter: str | None = None
+    """The parameters of the port's kernel, in order, where they are not Candle's: it was judged through an adapter."""
     launched_when: str | None = None
     """The condition under which alone the port launches the kernel, as it declares."""
     never_launched: Count = 0

@@ -164,7 +164,7 @@ def is_launched(row: GeometryRow, case: Case, launch: Launch, wave: int) -> bool
     if row.when is None:
         return True
     try:
-        return _parsed_condition(row.when)(_names(case, launch, wave))
+        return _parsed_condition(row.when)(names_of_launch(case, launch, wave))
     except ValueError as error:
         raise ValueError(f"{shortened(row.when)!r}: {error}") from None
 
@@ -173,7 +173,7 @@ def sizes_of(
     row: GeometryRow, case: Case, launch: Launch, wave: int
 ) -> tuple[tuple[int, int, int], tuple[int, int, int], int]:
     """Grid, block and shared memory as numbers, Candle's where the row has none; raises ``ValueError``."""
-    names = _names(case, launch, wave)
+    names = names_of_launch(case, launch, wave)
     grid = launch.grid if row.grid is None else _size(row.grid, names)
     block = launch.block if row.block is None else _size(row.block, names)
     return grid, block, launch.shared if row.shared is None else _value(row.shared, names)
@@ -191,7 +191,7 @@ def _value(text: str, names: Mapping[str, int]) -> int:
         raise ValueError(f"{shortened(text)!r}: {error}") from None
 
 
-def _names(case: Case, launch: Launch, wave: int) -> dict[str, int]:
+def names_of_launch(case: Case, launch: Launch, wave: int) -> dict[str, int]:
     """The integer arguments of the kernel, the whole numbers of the case's id, Candle's own geometry, and ``wave``."""
     names = {"wave": wave, "shared": launch.shared}
     for what, size in (("grid", launch.grid), ("block", launch.block)):

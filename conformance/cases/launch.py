@@ -57,6 +57,14 @@ class Stream:
     name: str
 
 
+@dataclass(frozen=True)
+class Bytes:
+    """A by-value argument of a port's own parameter list: a number or a struct, as it lies in memory."""
+
+    name: str
+    data: bytes
+
+
 Argument = Scalar | Null | Buffer | Stream
 
 
@@ -102,6 +110,9 @@ class Launch:
 
     spread: Spread | None = None
     """How what the launch describes closed up lies in memory that is mostly gaps."""
+
+    passed: tuple[Argument | Bytes, ...] | None = None
+    """What the port's kernel gets, where its parameters are not Candle's; buffers that ``args`` has are the same."""
 
     def with_lanes(self, wave: int) -> Launch:
         """The same call with the device's own number of lanes for the argument that has it."""

@@ -6,15 +6,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from conformance.cases.adapted import adapted
 from conformance.cases.case import Case
 from conformance.cases.geometry import is_launched, launched_as
 from conformance.cases.launch import Launch
 from conformance.geometry import GeometryRow
 from conformance.outcome import Evidence
 from conformance.port.config import OPTIONS_FILE
+from conformance.port.declared.adapters import adapter_of
 from conformance.port.declared.declared import Declared
 from conformance.port.declared.geometry import geometry_of
 from conformance.reading import shortened
+from conformance.spec.kernel import Kernel
 from conformance.verdict.evidence import IMPOSSIBLE_GEOMETRY
 from conformance.verdict.trials import TrialCase
 
@@ -36,6 +39,21 @@ def with_geometry(cases: Iterable[TrialCase], declared: Declared, kernel: str, w
             yield replace(case, launch=launched_as(row, case.case, case.launch, wave, where))
         except ValueError as error:
             yield replace(case, flaw=str(error), evidence=Evidence(fault=IMPOSSIBLE_GEOMETRY))
+
+
+def with_parameters(cases: Iterable[TrialCase], declared: Declared, kernel: Kernel, wave: int) -> Iterator[TrialCase]:
+    """``cases`` of ``kernel`` with the arguments that the port declares, if it does; a case that has none has a flaw,
+    which names the file and the row."""
+    row = adapter_of(declared.adapter, kernel.name)
+    if row is None:
+        yield from cases
+        return
+    where = f"{Path(declared.file).name or OPTIONS_FILE}: adapter, row {declared.adapter.index(row) + 1}"
+    for case in cases:
+        try:
+            yield replace(case, launch=adapted(row, kernel, case.case, case.launch, wave))
+        except ValueError as error:
+            yield replace(case, flaw=f"{where}: {error}", evidence=Evidence(fault=IMPOSSIBLE_GEOMETRY))
 
 
 def launched_by_port(

@@ -17,7 +17,7 @@ from typing import get_args
 
 from conformance.cases.case import Case
 from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer
-from conformance.engine.declared_geometry import NoLaunch, launched_by_port, with_geometry
+from conformance.engine.declared_geometry import NoLaunch, launched_by_port, with_geometry, with_parameters
 from conformance.engine.executor_client import ExecutorClient, Launching
 from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Library, LostLoading
@@ -30,6 +30,8 @@ from conformance.engine.vendor_libraries import VendorLibraries
 from conformance.notices import take_warnings
 from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness
 from conformance.port.config import Excluded
+from conformance.port.declared.adapters import adapter_of
+from conformance.port.declared.adapters import described as adapter_text
 from conformance.port.declared.geometry import described, geometry_of
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
@@ -149,6 +151,7 @@ class Judge:
                 robustness = self._robustness(kernel, request, others)
             else:
                 unasked = len(others)
+        adapter = adapter_of(declared.adapter, kernel.name)
         columns = {
             "planned": planned if outcome.cases < planned - outcome.left_out else 0,
             "left_out": outcome.left_out + (robustness.left_out if robustness else 0),
@@ -156,6 +159,7 @@ class Judge:
             "unasked": unasked,
             "port_name": declared.names.ports.get(kernel.name),
             "geometry": None if geometry is None else described(geometry),
+            "adapter": None if adapter is None else adapter_text(adapter),
             "launched_when": None if geometry is None else geometry.when,
             "never_launched": len(never),
             "fixed": kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None,
@@ -273,6 +277,7 @@ class Judge:
         )
         made = mode.cases(kernel, cases, setup.salt)
         made = with_wave(made, self._executors.ready.wave) if kernel.is_launcher else made
+        made = with_parameters(made, mode.tree.declared, kernel, self._executors.ready.wave)
         made = with_geometry(made, mode.tree.declared, kernel.name, self._executors.ready.wave)
         ahead, handler = launching.ahead(made), mode.handler(kernel)
         to_the_first = survives and not fresh

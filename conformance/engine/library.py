@@ -18,6 +18,7 @@ from conformance.port.code_objects import code_for, read_code_objects
 from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.partly import Broken
 from conformance.port.compiling.shards import Part
+from conformance.port.declared.adapters import adapter_difference, adapter_of
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.scan import scan_source
 from conformance.port.definitions.source_text import ScanError
@@ -167,6 +168,7 @@ class Library(TreeLoader):
     ) -> None:
         super().__init__(tree, compiler, loader)
         self.refused: set[str] = set()
+        self._adapters = tree.declared.adapter
         self._asked = frozenset(self._names.port(name) for _, name in asked)
         self._of_module: dict[str, set[str]] = {}
         for module, name in asked:
@@ -239,7 +241,13 @@ class Library(TreeLoader):
     def _found_in(self, piece: Piece, name: str, kernel: Kernel) -> Found | None:
         """What is found of ``kernel``, by its ``name`` in the port, in the loaded ``piece``."""
         defined, place = self._defined(piece, name)
-        difference = None if defined is None else defined.difference(kernel)
+        adapter = adapter_of(self._adapters, kernel.name)
+        if defined is None:
+            difference = None
+        elif adapter is None:
+            difference = defined.difference(kernel)
+        else:
+            difference = None if defined.given is None else adapter_difference(adapter, kernel, defined.given)
         if difference is not None:
             return Found(None, "signature", place, difference)
         function = self._function(piece, name)
@@ -439,6 +447,8 @@ class Defined:
     line: int | None = None
     file: str | None = None
     most_threads: int | None = None
+    given: tuple[Given, ...] | None = None
+    """Its parameters; ``None`` where they are not known."""
 
 
 Table = Mapping[str, Defined]
@@ -458,7 +468,11 @@ def amd_table(source: KernelSource, code: bytes, arch: str) -> tuple[Table, byte
     except AmdError as error:
         raise SourceError(str(error)) from None
     return {
-        name: Defined(partial(difference, given=arguments(kernel)), most_threads=kernel.max_workgroup or None)
+        name: Defined(
+            partial(difference, given=arguments(kernel)),
+            most_threads=kernel.max_workgroup or None,
+            given=tuple(arguments(kernel)),
+        )
         for name, kernel in chosen.kernels.items()
     }, own
 
@@ -481,4 +495,4 @@ def reported_table(rows: Sequence[KernelRow]) -> Table:
 
 
 def _defined(given: Sequence[Given], line: int | None, file: str | None = None) -> Defined:
-    return Defined(partial(difference, given=given), line, file)
+    return Defined(partial(difference, given=given), line, file, given=tuple(given))

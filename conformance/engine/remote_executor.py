@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.launch import Buffer, Launch, Scalar, Spread, Stream
+from conformance.cases.launch import Buffer, Bytes, Launch, Scalar, Spread, Stream
 from conformance.engine.coding import receive, send
 from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Late, Progress, aligned
 from conformance.engine.protocol import (
@@ -331,13 +331,16 @@ class Places:
 
 def places_of(launch: Launch, pad: int) -> Places:
     """Room for the buffers of ``launch`` but scratch, with ``pad`` bytes before each and behind the last."""
-    every = [argument for argument in launch.args if isinstance(argument, Buffer)]
+    every = {argument.name: argument for argument in launch.args if isinstance(argument, Buffer)}
+    for argument in launch.passed or ():
+        if isinstance(argument, Buffer):
+            every.setdefault(argument.name, argument)
     at, buffers = pad, []
-    for buffer in every:
+    for buffer in every.values():
         if buffer.role != "scratch":
             buffers.append((buffer, at, buffer.data.nbytes))
             at += aligned(buffer.data.nbytes) + pad
-    scratch = tuple(buffer for buffer in every if buffer.role == "scratch")
+    scratch = tuple(buffer for buffer in every.values() if buffer.role == "scratch")
     spread = {} if launch.spread is None else launch.spread.given
     given = {name: argument for name, argument in spread.items() if isinstance(argument, Buffer)}
     return Places(tuple(buffers), scratch, max(aligned(at), 1), given)
@@ -365,15 +368,14 @@ def slots_of(launch: Launch, places: Places) -> tuple[Slot, ...]:
 
     ``None`` is the stream.
     """
-    number, scratch, slots = 0, len(places.buffers), list[Slot]()
+    kept = [*(buffer for buffer, _, _ in places.buffers), *places.scratch]
+    numbers, slots = {buffer.name: number for number, buffer in enumerate(kept)}, list[Slot]()
     real = {} if launch.spread is None else launch.spread.given
-    for argument in (real.get(argument.name, argument) for argument in launch.args):
-        if isinstance(argument, Buffer) and argument.role == "scratch":
-            slots.append((scratch, 0))
-            scratch += 1
-        elif isinstance(argument, Buffer):
-            slots.append((number, argument.start * argument.data.itemsize))
-            number += 1
+    for argument in (real.get(argument.name, argument) for argument in launch.passed or launch.args):
+        if isinstance(argument, Buffer):
+            slots.append((numbers[argument.name], argument.start * argument.data.itemsize))
+        elif isinstance(argument, Bytes):
+            slots.append(argument.data.ljust(-(-len(argument.data) // 8) * 8, b"\0"))
         elif isinstance(argument, Stream):
             slots.append(None)
         else:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.adapter import AdapterRow, OwnParameter, OwnValue
 from conformance.files import kernels_path
 from conformance.geometry import GeometryRow
 from conformance.option import Option, percentage
@@ -72,6 +73,7 @@ class Config:
     known_failures: tuple[KnownFailure, ...] = ()
     launch: tuple[GeometryRow, ...] = ()
     exclude: tuple[Excluded, ...] = ()
+    adapter: tuple[AdapterRow, ...] = ()
     own: OwnFolders | None = None
 
 
@@ -329,6 +331,41 @@ def _rows(
     return read
 
 
+def _value(table: Mapping[str, Any], where: str) -> OwnValue:
+    """A value of a parameter, or a field of a struct."""
+    keys = {key: _string for key in ("type", "array")} | {key: _expression for key in ("value", "first", "count")}
+    found = _checked(table, {**keys, "room": _room}, where)
+    if "type" not in found or ("value" in found) == ("array" in found) or ("count" in found) != ("array" in found):
+        raise SourceError(f"{where} must have a type, and either value, or array and count")
+    return OwnValue(**found)
+
+
+def _room(value: Any, where: str) -> int:
+    if type(value) is int and 1 <= value <= 1024:
+        return value
+    raise SourceError(f"{where} must be a number of elements, 1 to 1024")
+
+
+def _parameters(value: Any, where: str) -> tuple[OwnParameter, ...]:
+    if not isinstance(value, list) or not value:
+        raise SourceError(f"{where} must be a list of the port's parameters, in order")
+    found = []
+    for number, one in enumerate(value, 1):
+        place = f"{where}, parameter {number}"
+        if isinstance(one, str):
+            found.append(OwnParameter(candle=_string(one, place)))
+        elif isinstance(one, dict) and isinstance(one.get("struct"), list) and one["struct"] and len(one) == 1:
+            fields = enumerate(one["struct"], 1)
+            if not all(isinstance(field, dict) for field in one["struct"]):
+                raise SourceError(f"{place}: struct must be a list of tables, each with a type and value or array")
+            found.append(OwnParameter(struct=tuple(_value(field, f"{place}, field {at}") for at, field in fields)))
+        elif isinstance(one, dict):
+            found.append(OwnParameter(value=_value(one, place)))
+        else:
+            raise SourceError(f"{place} must be the name of an argument of Candle's, or a table, not {_shown(one)}")
+    return tuple(found)
+
+
 _SETTINGS, _GATE = ([row for row in kind.rows() if row.in_file] for kind in (Settings, Gate))
 _DECLARED: Mapping[str, Callable[[Any, str], Any]] = {
     "own": _own,
@@ -346,6 +383,7 @@ _DECLARED: Mapping[str, Callable[[Any, str], Any]] = {
         ("kernels",),
         ("grid", "block", "shared", "when"),
     ),
+    "adapter": _rows(AdapterRow, {"kernels": _string, "params": _parameters}, ("kernels", "params")),
     "exclude": _rows(Excluded, {"kernels": _string, "reason": _string}, ("kernels", "reason")),
 }
 _KEYS = {**{row.name: _reader_of(row) for row in _SETTINGS}, "gate": _gate, **_DECLARED}

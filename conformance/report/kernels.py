@@ -27,6 +27,7 @@ _CHOICES: tuple[tuple[str, Callable[[KernelResult], str | None]], ...] = (
     ("not in the port, as it declares", lambda row: row.known_reason if row.status == "missing" else None),
     ("launched by the port", _launched),
     ("the port calls it", lambda row: row.port_name),
+    ("judged through an adapter", lambda row: row.adapter),
     ("launched with the port's own geometry", lambda row: row.geometry),
     ("fixed here, wrong upstream", lambda row: row.fixed if row.status == "pass" else None),
     ("to be fixed here, wrong upstream", lambda row: row.fixed if row.status != "pass" else None),
@@ -63,6 +64,16 @@ def conditions(rows: Sequence[KernelResult]) -> list[str]:
             f"{counted(len(names), 'kernel')} {verb} no part in a verdict ({some(names, _NAMED)})"
         )
     return lines
+
+
+def adapters(rows: Sequence[KernelResult]) -> str | None:
+    """How many kernels have parameters of the port's own, not escaped."""
+    names = [row.name for row in rows if row.adapter is not None]
+    if not names:
+        return None
+    verb = "was" if len(names) == 1 else "were"
+    what = f"{counted(len(names), 'kernel')} {verb} judged through an adapter, with parameters that the port declares"
+    return f"{what} ({some(names, _NAMED)})"
 
 
 _KNOWN = {

@@ -15,7 +15,7 @@ from conformance.port.config import OPTIONS_FILE
 from conformance.port.options import CHANGES_ARITHMETIC
 from conformance.record import KernelResult, Record, RunInfo
 from conformance.record.merge import gaps
-from conformance.report.kernels import conditions, fixes, known_failures, leak_note, misaligned_note
+from conformance.report.kernels import adapters, conditions, fixes, known_failures, leak_note, misaligned_note
 from conformance.report.tally import kernel_of
 from conformance.spec.entry import ROWS, Entry
 from conformance.spec.kernel import Kernel
@@ -170,6 +170,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("note", text) for text in (*known_failures(rows), *fixes((*rows, *record.launchers)))),
         *(("note", text) for text in known_failures(record.launchers, "launcher")),
         *(("note", text) for text in conditions(rows)),
+        ("note", adapters(rows)),
         ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
         ("note", misaligned_note((*rows, *record.launchers))),

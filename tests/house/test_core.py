@@ -24,6 +24,7 @@ FILES = {
         "environment",
         "errors",
         "files",
+        "adapter",
         "geometry",
         "notices",
         "option",

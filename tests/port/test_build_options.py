@@ -266,3 +266,4 @@ def test_the_page_has_every_key_that_is_not_an_option_and_its_example_is_one(tmp
     assert declared.names.port("mul_mat_vec_q4_0_q8_1_cuda1") == "mul_mat_vec_q4_0_q8_1_hip1"
     assert (len(declared.known_failures), len(declared.launch), len(declared.fixed)) == (1, 2, 1)
     assert (config.settings.wave, config.settings.arch, len(declared.exclude)) == (32, "gfx1100", 1)
+    assert len(declared.adapter) == 1

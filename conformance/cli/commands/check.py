@@ -16,10 +16,11 @@ from conformance.files import shipped_name
 from conformance.option import json_file, workers
 from conformance.port.check.findings import OF_THE_WHOLE, CheckFinding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
-from conformance.port.check.report import CheckReport, report_json, report_text
+from conformance.port.check.report import OTHER_PARAMETERS, CheckReport, report_json, report_text
 from conformance.port.check.source import SourceTree, check_launchers, check_sources, read_tree, under_candles_names
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
+from conformance.port.declared.adapters import adapter_of
 from conformance.port.declared.names import Names
 from conformance.port.definitions.preprocess import check_preprocessor
 from conformance.port.options import BuildOptions
@@ -87,6 +88,9 @@ def command(arguments: argparse.Namespace) -> int:
         # Their names were checked in the sources.
         findings += [*failed, *check_objects(compiled, specs.loaded_by_name, wanted, False, port.declared.launch)]
         objects = [*objects, *compiled]
+    adapters = port.declared.adapter
+    # The parameters of its own are compared where they are compiled, by `run`.
+    findings = [one for one in findings if one.kind not in OTHER_PARAMETERS or adapter_of(adapters, one.kernel) is None]
     if arguments.partial:
         findings = [finding for finding in findings if finding.kind not in OF_THE_WHOLE]
     report = CheckReport(shipped_name(path) or str(path), tree, objects, findings, specs.kernels, names, specs.own)

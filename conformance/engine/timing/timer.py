@@ -27,6 +27,7 @@ from conformance.engine.timing.requests import Time, Timed, TimeTrees
 from conformance.engine.timing.workload import large_launch
 from conformance.geometry import GeometryRow
 from conformance.port.config import OPTIONS_FILE
+from conformance.port.declared.adapters import adapter_of
 from conformance.port.declared.geometry import geometry_of
 from conformance.port.options import NO_OPTIONS
 from conformance.port.sources import KernelSource
@@ -88,6 +89,7 @@ class Timer:
         self._bench: Bench | None = None
         self._libraries: list[Library] = []
         self._launchers: list[Launchers] = []
+        self._adapters = [tree.declared.adapter for tree in mode.trees]
         self._geometry = [tree.declared.launch for tree in mode.trees]
         self._plain = Compiler(setup, NO_OPTIONS, supervisor, progress.begin, lambda: self.ready)
         for tree in mode.trees:
@@ -141,6 +143,8 @@ class Timer:
 
     def _own(self, rows: Sequence[GeometryRow], case: Case, launch: Launch) -> Launch:
         """``launch`` with the geometry that a tree declares; raises ``ValueError``."""
+        if any(adapter_of(rows, launch.kernel) for rows in self._adapters):
+            raise ValueError(f"{launch.kernel} has parameters of the port's own, through which nothing is timed")
         row = geometry_of(rows, launch.kernel)
         return launch if row is None else launched_as(row, case, launch, self.ready.wave, OPTIONS_FILE)
 

@@ -19,7 +19,7 @@ from conformance.text import counted, one_line
 _SHOWN = 40
 """Findings of a kind written out on a terminal; the JSON has all."""
 
-_OTHER_PARAMETERS = ("parameter_count", "parameter_order", "parameter_type", "pointee_type", "arguments")
+OTHER_PARAMETERS = ("parameter_count", "parameter_order", "parameter_type", "pointee_type", "arguments")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _defined(report: CheckReport) -> set[str]:
 
 def _with_parameters(report: CheckReport) -> set[str]:
     """The kernels of the specs that are defined, and nowhere with other parameters."""
-    other = {finding.kernel for finding in report.findings if finding.kind in _OTHER_PARAMETERS}
+    other = {finding.kernel for finding in report.findings if finding.kind in OTHER_PARAMETERS}
     return (_defined(report) & report.specs.keys()) - other
 
 

@@ -7,9 +7,11 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
+from conformance.adapter import AdapterRow
 from conformance.cases.candle_changes import CHANGES, CandleChange, changes_from
 from conformance.geometry import GeometryRow
 from conformance.port.config import Config, Excluded, KnownFailure
+from conformance.port.declared.adapters import check_adapters
 from conformance.port.declared.geometry import check_geometry
 from conformance.port.declared.known import check_excluded, check_rows, matches
 from conformance.port.declared.names import OWN_NAMES, Names, names_of
@@ -23,7 +25,7 @@ from conformance.spec.kernel import Kernel
 class Declared:
     """What the file ``file`` says of a port: the names of its kernels, failures that its authors know, and the kernels
     in which it mends an upstream defect, geometry of its own, the first of Candle's changes that it does not follow,
-    and the kernels and launchers that it does not have."""
+    the kernels and launchers that it does not have, and parameters of its own."""
 
     file: str = ""
     names: Names = OWN_NAMES
@@ -32,6 +34,7 @@ class Declared:
     launch: tuple[GeometryRow, ...] = ()
     candle_before: str | None = None
     exclude: tuple[Excluded, ...] = ()
+    adapter: tuple[AdapterRow, ...] = ()
 
     @property
     def changes(self) -> tuple[CandleChange, ...]:
@@ -45,7 +48,8 @@ class Declared:
         known = [asdict(row) for row in self.known_failures]
         launch = [{key: one for key, one in asdict(row).items() if key != "when" or one} for row in self.launch]
         rows = [known, launch]
-        later = [self.candle_before, [asdict(row) for row in self.exclude]]  # digests without them stay what they were
+        # digests without them stay what they were
+        later = [self.candle_before, *([asdict(row) for row in rows] for rows in (self.exclude, self.adapter))]
         return hashlib.sha256(json.dumps([names, *rows, self.fixed, *filter(None, later)]).encode()).hexdigest()[:16]
 
     def excluded(self, kernel: str) -> Excluded | None:
@@ -64,6 +68,7 @@ def declared_in(config: Config | None, kernels: Mapping[str, Kernel], launchers:
     where = str(config.file)
     check_rows(config.known_failures, kernels, where, launchers)
     check_excluded(config.exclude, kernels, where, launchers)
+    check_adapters(config.adapter, kernels, where)
     check_geometry(config.launch, kernels, where)
     if config.candle_before is not None and not changes_from(config.candle_before):
         known = ", ".join(change.commit for change in CHANGES)
@@ -79,6 +84,7 @@ def declared_in(config: Config | None, kernels: Mapping[str, Kernel], launchers:
         config.launch,
         config.candle_before,
         config.exclude,
+        config.adapter,
     )
 
 

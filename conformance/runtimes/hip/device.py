@@ -14,7 +14,7 @@ import ctypes
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain, islice
 from typing import TYPE_CHECKING, Any, cast
 
 from conformance.runtimes.hip.binding import check_bound
@@ -71,17 +71,19 @@ class FunctionResources:
 class Prepared:
     """A launch whose arguments lie on the device already.
 
-    ``slots`` are the eight bytes of each kernel parameter, ``shape`` is grid (x, y, z), block (x, y, z) and dynamic
-    shared memory in bytes, ``what`` describes the launch for errors.
+    ``slots`` are the bytes of each kernel parameter: eight, or of a struct a multiple of eight. ``shape`` is grid
+    (x, y, z), block (x, y, z) and dynamic shared memory in bytes, ``what`` describes the launch for errors.
     """
 
     def __init__(
         self, device: Device, function: Function, shape: Sequence[int], slots: Sequence[bytes], what: str
     ) -> None:
         self._device, self._function, self.shape, self.what = device, function, shape, what
-        self._values = ctypes.create_string_buffer(b"".join(slots), len(slots) * _SLOT)
+        content = b"".join(slots)
+        self._values = ctypes.create_string_buffer(content, len(content))
         first = ctypes.addressof(self._values)
-        self.params = (ctypes.c_void_p * len(slots))(*range(first, first + len(slots) * _SLOT, _SLOT))
+        places = accumulate((len(slot) for slot in slots), initial=first)
+        self.params = (ctypes.c_void_p * len(slots))(*islice(places, len(slots)))
 
     def start(self) -> None:
         """Launch, and do not wait; raises ``HipError`` when the launch is refused."""

@@ -1,0 +1,133 @@
+"""The arguments that a port's kernel gets, where it declares other parameters than Candle's (``[[adapter]]``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.adapter import AdapterRow, OwnParameter, OwnValue
+from conformance.cases import launch_for
+from conformance.cases.case import Case
+from conformance.cases.geometry import names_of_launch, parsed
+from conformance.cases.launch import Argument, Buffer, Bytes, Launch, Null
+from conformance.dtypes import dtype
+from conformance.reading import shortened
+from conformance.spec.kernel import Kernel
+
+_LARGEST = 4096
+"""Bytes of a struct."""
+
+
+def adapted(row: AdapterRow, kernel: Kernel, case: Case, launch: Launch, wave: int) -> Launch:
+    """``launch`` with the arguments that the port's kernel gets; raises ``ValueError``.
+
+    Where Candle passes a null info, dims and strides are those of the same launch with info given.
+    """
+    real = {} if launch.spread is None else launch.spread.given
+    candles = {argument.name: real.get(argument.name, argument) for argument in launch.args}
+    told = dict(candles)
+    nulls = [name for name, argument in candles.items() if isinstance(argument, Null)]
+    arrays = {one.array for parameter in row.params for one in _values(parameter)}
+    untold = [name for name in nulls if kernel.param(name).dtype == "size_t"]
+    if untold and arrays != {None}:
+        twin = launch_for(kernel, replace(case, fields=tuple({**dict(case.fields), "info": "given"}.items())))
+        told |= {argument.name: argument for argument in twin.args if argument.name in untold}
+    whole = replace(launch, args=tuple(candles.values()))
+    names = {**names_of_launch(case, whole, wave), **{f"{name}_is_null": int(name in nulls) for name in candles}}
+    passed = tuple(_argument(number, one, candles, told, names) for number, one in enumerate(row.params, 1))
+    return replace(launch, passed=passed)
+
+
+def _values(parameter: OwnParameter) -> tuple[OwnValue, ...]:
+    return (*([] if parameter.value is None else [parameter.value]), *parameter.struct)
+
+
+def _argument(
+    number: int,
+    one: OwnParameter,
+    candles: Mapping[str, Argument],
+    told: Mapping[str, Argument],
+    names: Mapping[str, int],
+) -> Argument | Bytes:
+    if one.candle is not None:
+        if one.candle not in candles:
+            raise ValueError(f"parameter {number}: Candle has no {one.candle!r}; it has {', '.join(candles)}")
+        return candles[one.candle]
+    try:
+        if one.value is not None and one.value.array is None:
+            return Bytes(f"parameter {number}", _content(one.value, told, names).tobytes())
+        if one.value is not None:
+            return Buffer(f"parameter {number}", one.value.type, "in", _content(one.value, told, names))
+        return Bytes(f"parameter {number}", _packed(one, told, names))
+    except ValueError as error:
+        raise ValueError(f"parameter {number}: {error}") from None
+
+
+def _packed(one: OwnParameter, told: Mapping[str, Argument], names: Mapping[str, int]) -> bytes:
+    """A struct as C lays it out: each field at a multiple of its element's size, all of the largest one's."""
+    content, largest = b"", 1
+    for field in one.struct:
+        size = dtype(field.type).size
+        largest = max(largest, size)
+        given = _content(field, told, names)
+        if given.size > field.room:
+            raise ValueError(f"a field of {field.room} elements gets {given.size} here; raise its room")
+        content = content.ljust(-(-len(content) // size) * size, b"\0") + given.tobytes().ljust(
+            field.room * size, b"\0"
+        )
+    return content.ljust(-(-len(content) // largest) * largest, b"\0")
+
+
+def size_of(one: OwnParameter) -> tuple[int, int]:
+    """The bytes of a parameter by value, and its alignment; raises ``ValueError`` for a struct that is too large."""
+    fields, end, largest = _values(one), 0, 1
+    for field in fields:
+        size = dtype(field.type).size
+        largest = max(largest, size)
+        end = -(-end // size) * size + field.room * size
+    size = -(-end // largest) * largest
+    if size > _LARGEST:
+        raise ValueError(f"a struct of {size} bytes; {_LARGEST} are the most")
+    return size, largest
+
+
+def _content(one: OwnValue, told: Mapping[str, Argument], names: Mapping[str, int]) -> NDArray[Any]:
+    kind = dtype(one.type).numpy
+    if one.array is None:
+        assert one.value is not None
+        numbers = [_number(one.value, names)]
+    else:
+        source = told.get(one.array)
+        if isinstance(source, Null):  # of a launch without dimensions, where info has nothing to say
+            source = Buffer(source.name, "size_t", "in", np.zeros(0, np.uint64))
+        if not _is_array(source):
+            raise ValueError(f"{one.array!r} is not an array of Candle's here; there are {', '.join(_arrays(told))}")
+        every = [int(number) for number in source.data[source.start :]]
+        first, count = _number(one.first, names), _number(one.count or "0", names)
+        if not 0 <= first <= first + count <= len(every):
+            raise ValueError(f"{one.array} has {len(every)} elements, not {count} from {first} on")
+        numbers = every[first : first + count]
+    try:
+        return np.array(numbers, dtype=kind)
+    except OverflowError:
+        raise ValueError(f"{max(numbers, key=abs)} is no {one.type}") from None
+
+
+def _number(text: str, names: Mapping[str, int]) -> int:
+    try:
+        return parsed(text)(names)
+    except ValueError as error:
+        raise ValueError(f"{shortened(text)!r}: {error}") from None
+
+
+def _arrays(told: Mapping[str, Argument]) -> list[str]:
+    return [name for name, one in told.items() if _is_array(one)]
+
+
+def _is_array(one: Argument | None) -> TypeGuard[Buffer]:
+    """Whether an argument holds integers that describe the launch, as info does."""
+    return isinstance(one, Buffer) and one.role == "in" and one.dtype == "size_t"

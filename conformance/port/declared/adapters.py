@@ -1,0 +1,85 @@
+"""Parameter lists that a port declares: checked against the specs, and against the parameters that its kernels have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conformance.adapter import AdapterRow, OwnParameter
+from conformance.cases import cases_for, has_cases, launch_for
+from conformance.cases.adapted import adapted, size_of
+from conformance.dtypes import dtype
+from conformance.port.declared.known import matches
+from conformance.port.definitions.source_text import SourceError
+from conformance.port.signature import Given
+from conformance.reading import shortened
+from conformance.spec.kernel import Kernel
+
+_WAVE = 64
+
+
+def adapter_of(rows: Sequence[AdapterRow], kernel: str) -> AdapterRow | None:
+    """The row for ``kernel``, if any."""
+    return next((row for row in rows if matches(row.kernels, kernel)), None)
+
+
+def check_adapters(rows: Sequence[AdapterRow], kernels: Mapping[str, Kernel], where: str) -> None:
+    """Raises ``SourceError`` for a row that matches no kernel, two that match the same, and one of which no arguments
+    can be made."""
+    taken: dict[str, int] = {}
+    for number, row in enumerate(rows, 1):
+        place = f"{where}: adapter, row {number}"
+        named = [kernel for name, kernel in kernels.items() if matches(row.kernels, name)]
+        if not named:
+            what = f"{shortened(row.kernels)!r} matches none of the {len(kernels)} kernels of the specs"
+            raise SourceError(f"{place}: {what}; correct it, or remove the row")
+        for kernel in named:
+            other = taken.setdefault(kernel.name, number)
+            if other != number:
+                raise SourceError(f"{place}: {kernel.name} is ambiguous: row {other} matches it too; make one narrower")
+            try:
+                for parameter in row.params:
+                    size_of(parameter)
+                if has_cases(kernel):
+                    case = next(iter(cases_for(kernel)))
+                    adapted(row, kernel, case, launch_for(kernel, case), _WAVE)
+            except ValueError as error:
+                raise SourceError(f"{place}: {kernel.name}: {error}") from None
+
+
+def adapter_difference(row: AdapterRow, kernel: Kernel, given: Sequence[Given]) -> str | None:
+    """How the parameters ``given`` of the port's kernel differ from those that ``row`` declares; ``None``: in nothing
+    that is known. Of a value and of a struct the size is compared, of a pointer that it is one."""
+    if len(given) != len(row.params):
+        return f"has {len(given)} parameters, candle-parity.toml declares {len(row.params)} for it"
+    end = 0
+    for number, (have, want) in enumerate(zip(given, row.params, strict=True), 1):
+        pointer, size, alignment = _form(want, kernel)
+        end = -(-end // alignment) * alignment
+        is_pointer = have.passed == "pointer" if have.passed is not None else have.type and have.type.pointers > 0
+        wrong = (have.type is not None or have.passed is not None) and bool(is_pointer) != pointer
+        if wrong or have.size not in (None, size) or have.offset not in (None, end):
+            declared = "a pointer" if pointer else f"{size} bytes at offset {end}"
+            return f"parameter {number} is {have.shown}, candle-parity.toml declares {declared}"
+        end += size
+    return None
+
+
+def described(row: AdapterRow) -> str:
+    """``numel, {num_dims, info}, inp, out``: the parameters in order, a struct in braces."""
+    return ", ".join(_shown(parameter) for parameter in row.params)
+
+
+def _form(one: OwnParameter, kernel: Kernel) -> tuple[bool, int, int]:
+    """Whether a parameter is a pointer, its bytes and its alignment."""
+    if one.candle is not None:
+        parameter = kernel.param(one.candle)
+        size = 8 if parameter.pointer else dtype(parameter.dtype).size
+        return parameter.pointer, size, size
+    if one.value is not None and one.value.array is not None:
+        return True, 8, 8
+    return False, *size_of(one)
+
+
+def _shown(one: OwnParameter) -> str:
+    values = [field.array or field.value or "" for field in ([one.value] if one.value is not None else one.struct)]
+    return one.candle or ("{" + ", ".join(values) + "}" if one.struct else values[0])

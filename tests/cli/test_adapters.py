@@ -1,0 +1,137 @@
+"""``[[adapter]]``: kernels whose parameters are the port's own, judged with them.
+
+The port is ours, with the cause of a public one: its Rust passes dims and strides as a struct by value.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.port.config import SourceError, read_config
+from conformance.port.declared.declared import declared_in
+from conformance.spec.load import load_specs
+
+PORT = """
+#include <stdint.h>
+struct Strided { uint32_t rank; uint32_t dims[10]; uint32_t strides[10]; };
+
+extern "C" __global__ void uneg_f32(float *out, const float *inp, Strided at, uint32_t n, uint32_t contiguous) {
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+    uint32_t left = i, from = 0;
+    for (uint32_t d = at.rank; d-- > 0; left /= at.dims[d]) from += left % at.dims[d] * at.strides[d];
+    out[i] = -inp[contiguous ? i : from];
+  }
+}
+
+extern "C" __global__ void uabs_f32(uint32_t n, uint32_t rank, const int64_t *dims, const int64_t *strides,
+                                    const float *inp, float *out) {
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+    int64_t left = i, from = 0;
+    for (uint32_t d = rank; d-- > 0; left /= dims[d]) from += left % dims[d] * strides[d];
+    out[i] = __builtin_fabsf(inp[from]);
+  }
+}
+
+extern "C" __global__ void copy2d_b4(const uint32_t *src, uint32_t *dst, uint2 size, uint2 rows) {
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size.x * size.y; i += blockDim.x * gridDim.x)
+    dst[i / size.y * (size_t)rows.y + i % size.y] = src[i / size.y * (size_t)rows.x + i % size.y];
+}
+"""
+
+DECLARED = """
+[names]
+"copy2d_f32" = "copy2d_b4"
+"copy2d_u32" = "copy2d_b4"
+
+[[adapter]]
+kernels = "uneg_f32"
+params = [
+  "out",
+  "inp",
+  { struct = [
+    { type = "u32", value = "num_dims" },
+    { type = "u32", array = "info", count = "num_dims", room = 10 },
+    { type = "u32", array = "info", first = "num_dims", count = "num_dims", room = 10 },
+  ] },
+  { type = "u32", value = "numel" },
+  { type = "u32", value = "info_is_null" },
+]
+
+[[adapter]]
+kernels = "uabs_f32"
+params = [
+  { type = "u32", value = "numel" },
+  { type = "u32", value = "num_dims" },
+  { type = "i64", array = "info", count = "num_dims" },
+  { type = "i64", array = "info", first = "num_dims", count = "num_dims" },
+  "inp",
+  "out",
+]
+
+[[adapter]]
+kernels = "copy2d_*32"
+params = [
+  "src",
+  "dst",
+  { struct = [{ type = "u32", value = "d1" }, { type = "u32", value = "d2" }] },
+  { struct = [{ type = "u32", value = "src_s" }, { type = "u32", value = "dst_s" }] },
+]
+"""
+KERNELS = ("uneg_f32", "uabs_f32", "copy2d_f32", "copy2d_u32")
+
+
+@pytest.fixture
+def declared(port) -> Path:
+    folder = port(PORT, "unary.hip")
+    (folder / "candle-parity.toml").write_text(DECLARED)
+    return folder
+
+
+@pytest.mark.slow("whole runs by the command")
+def test_a_port_is_judged_with_its_own_parameters(cli, declared: Path, tmp_path: Path) -> None:
+    md = tmp_path / "r.md"
+    words = ("run", "--runtime", "cpu", "--kernels", declared, "--order", "forward")
+    said = cli(*words, *KERNELS, "--md", md)
+    assert {name: (said.kernel(name)["status"], said.kernel(name)["failures"]) for name in KERNELS} == dict.fromkeys(
+        KERNELS, ("pass", [])
+    )
+    assert said.kernel("uabs_f32")["adapter"] == "numel, num_dims, info, info, inp, out"
+    assert "judged through an adapter: numel, " in md.read_text()
+    assert "4 kernels were judged through an adapter, with parameters that the port declares (" in said.out
+    assert cli("check", "--kernels", declared, "--partial", *KERNELS).code == 0
+
+
+@pytest.mark.slow("whole runs by the command")
+def test_a_mistake_behind_an_adapter_is_seen(cli, port, declared: Path) -> None:
+    port(PORT.replace("* at.strides[d]", "* at.strides[0]"), "unary.hip")
+    words = ("run", "--runtime", "cpu", "--kernels", declared, "--order", "forward")
+    said = cli(*words, "uneg_f32")
+    assert said.kernel("uneg_f32")["status"] in ("fail", "crash")
+    assert "layout=" in said.kernel("uneg_f32")["failures"][0]["case"]
+    port(PORT.replace("dims[10]", "dims[9]"), "unary.hip")
+    row = cli(*words, "uneg_f32").kernel("uneg_f32")
+    assert row["status"] == "signature"
+    assert "parameter 3 is Strided, candle-parity.toml declares 84 bytes at offset 16" in row["message"]
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ('["input"]', "adapter, row 1: uneg_f32: parameter 1: Candle has no 'input'; it has numel, num_dims"),
+        ('[{type = "u32", value = "n"}]', "uneg_f32: parameter 1: 'n': 'n' is not known; there are"),
+        ('[{type = "u33", value = 1}]', "unknown dtype 'u33'"),
+        ('[{type = "u32", array = "out", count = 1}]', "'out' is not an array of Candle's here; there are info"),
+        ('[{type = "u8", value = 300}]', "300 is no u8"),
+        ('[{type = "u32"}]', "parameter 1 must have a type, and either value, or array and count"),
+        ("[3]", "parameter 1 must be the name of an argument of Candle's, or a table"),
+        ('[{struct = [{type = "u32", array = "info", count = 2}]}]', "a field of 1 elements gets"),
+    ],
+)
+def test_what_is_no_adapter(tmp_path: Path, params: str, said: str) -> None:
+    file = tmp_path / "candle-parity.toml"
+    file.write_text(f'[[adapter]]\nkernels = "uneg_f32"\nparams = {params}\n')
+    with pytest.raises(SourceError) as raised:
+        declared_in(read_config(file), load_specs().kernels, {})
+    assert said in str(raised.value)
