@@ -271,6 +271,15 @@ VARIABLES = (
         _whole(0, 1 << 30),
         "1048576",
     ),
+    Variable(
+        "HIPCPU_SAY",
+        CPU,
+        "`1`: every error of HIP is told on standard error, each once; `emulate` sets it for programs",
+        "0 or 1",
+        _one_of("0", "1"),
+        "0",
+    ),
+    Variable("HIPISA_TARGET", CPU, "set by `emulate` for programs: the GPU that is emulated; runs set it themselves"),
     Variable("HIPCPU_CXXFLAGS", CPU, "further flags for the compiler of kernels; any weakens"),
     Variable("HIPCPU_KEEP", CPU, "set, even empty: temporary folders of the compiler stay"),
     *(

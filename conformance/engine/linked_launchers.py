@@ -17,7 +17,7 @@ from conformance.port.definitions.source_text import ScanError
 from conformance.port.launchers import difference, explained, full_text, host_functions, launchers_in, spells, stem
 from conformance.port.sources import SourceError
 from conformance.processes import InfrastructureError
-from conformance.runtimes.hip.errors import NOT_SUPPORTED, HipError
+from conformance.runtimes.hip.errors import UNSUPPORTED, HipError
 from conformance.spec.kernel import Kernel
 from conformance.toolchains.compile_error import CompileError, first_error
 
@@ -115,7 +115,7 @@ class Launchers(TreeLoader):
             if label in self.broken:
                 self._refused.add(label)
         except HipError as error:
-            if error.code == NOT_SUPPORTED:
+            if error.code in UNSUPPORTED:
                 self.unavailable[label] = str(error)
             else:
                 self._lack(label, str(error))

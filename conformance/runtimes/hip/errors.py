@@ -12,7 +12,9 @@ TIMEOUT = 702
 OUT_OF_MEMORY = 2
 RESERVE = "hipcpuReserve"
 """The call of our own that fails where a process may not have the address space of a case with gaps (ulimit -v)."""
-NOT_SUPPORTED = 801
+NO_BINARY, NOT_SUPPORTED = 209, 801
+UNSUPPORTED = (NO_BINARY, NOT_SUPPORTED)
+"""HIP results that say that there is no code for the device, or that the runtime cannot run it."""
 
 
 class HipError(RuntimeError):
@@ -42,7 +44,7 @@ class HipError(RuntimeError):
     @property
     def is_unsupported(self) -> bool:
         """Whether the runtime cannot run the kernel at all, which is not the kernel's doing."""
-        return self.call in ("hipModuleLaunchKernel", "hipLaunchKernel") and self.code == NOT_SUPPORTED
+        return self.call in ("hipModuleLaunchKernel", "hipLaunchKernel") and self.code in UNSUPPORTED
 
     @property
     def is_timeout(self) -> bool:

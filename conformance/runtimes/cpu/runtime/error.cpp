@@ -5,7 +5,11 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <iterator>
+#include <mutex>
+#include <set>
+#include <string>
 
 namespace simt {
 namespace {
@@ -34,6 +38,16 @@ struct LastError {
   std::array<char, 2048> message{};
 };
 
+// Says `message` on standard error, each once: for programs that nobody asks for their errors (HIPCPU_SAY=1).
+void say(const char *message) {
+  static const char *const asked = std::getenv("HIPCPU_SAY");
+  if (!asked || *asked != '1') return;
+  static std::mutex mutex;
+  static std::set<std::string> &said = *new std::set<std::string>;
+  const std::lock_guard lock(mutex);
+  if (said.insert(message).second) std::fprintf(stderr, "candle-parity: %s\n", message);
+}
+
 // Reached through a pointer: static thread-local storage is scarce (glibc keeps about 1.6 KiB for libraries
 // loaded later), and no destructor may run at thread exit while Python still asks for the text.
 LastError &thread_last_error() {
@@ -51,6 +65,7 @@ Error fail(Error code, const char *format, ...) {
   std::vsnprintf(last.message.data(), last.message.size(), format, args);
   va_end(args);
   last.code = last.failed_with = code;
+  if (code != NotReady) say(last.message.data());
   return code;
 }
 

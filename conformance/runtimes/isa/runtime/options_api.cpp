@@ -17,7 +17,10 @@ using namespace simt;
 namespace {
 
 std::string &target() {
-  static std::string &name = *new std::string("gfx942");
+  static std::string &name = []() -> std::string & {
+    const char *const given = std::getenv("HIPISA_TARGET");  // of a program that sets no options
+    return *new std::string(given && *given ? given : "gfx942");
+  }();
   return name;
 }
 

@@ -41,11 +41,14 @@ Registered *Registry::add(const char *bundle) {
   if (!code.empty()) {
     found.error = loaded().load(code, &found.module);
     if (found.error) found.why = simt::last_message();
+    // What the interpreter does not know is nobody's mistake.
+    if (found.error == simt::NoBinaryForGpu) found.error = simt::NotSupported;
+  } else if (std::memcmp(bundle, compressed.data(), compressed.size()) == 0) {
+    found.error = simt::NotSupported;
+    found.why = "its code objects are compressed; compile it without --offload-compress";
   } else {
     found.error = simt::NoBinaryForGpu;
-    found.why = std::memcmp(bundle, compressed.data(), compressed.size()) == 0
-                    ? "its code objects are compressed; compile it without --offload-compress"
-                    : "it has no code object for " + processor + (others.empty() ? "" : ", but for " + others);
+    found.why = "it has no code object for " + processor + (others.empty() ? "" : ", but for " + others);
   }
   simt::clear_last_error();  // told when a kernel of it is launched
   const std::lock_guard lock(mutex_);
@@ -80,9 +83,7 @@ simt::Error Registry::object_of(const char *call, const Named &named, Object *&o
   object = from.module ? loaded().find(from.module) : nullptr;
   if (object) return simt::Success;
   const char *why = from.why.empty() ? "its library's code has been unloaded" : from.why.c_str();
-  // What the interpreter does not know is nobody's mistake.
-  return fail(from.error == simt::NoBinaryForGpu ? simt::NotSupported : simt::InvalidImage, "%s: %s: %s", call,
-              named.name.c_str(), why);
+  return fail(from.error ? from.error : simt::InvalidImage, "%s: %s: %s", call, named.name.c_str(), why);
 }
 
 simt::Error Registry::find(const char *call, const void *host, const Kernel *&kernel) {

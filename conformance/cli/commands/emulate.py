@@ -1,0 +1,48 @@
+"""``candle-parity emulate``: run a program on an emulated AMD GPU; nothing runs on a GPU."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+
+from conformance.cli.usage import CommandParser
+from conformance.emulate.installation import environment, installation
+from conformance.errors import UsageError
+from conformance.runtimes.isa.kind import TARGETS
+
+EXAMPLES = (
+    ("candle-parity emulate --arch gfx1100 -- cargo test", "a program's tests, its GPU a gfx1100 that is interpreted"),
+    ("candle-parity emulate -- sh -c 'hipcc add.hip -o add && ./add'", "build and run a HIP program"),
+    ("candle-parity emulate --print-env >> $GITHUB_ENV", "for the following steps of a CI job"),
+)
+EXIT_CODES = "that of the program; 2 bad usage; 126 and 127 as in a shell where the program cannot be started"
+_CANNOT, _NOT_FOUND = 126, 127
+
+
+def options(parser: CommandParser) -> None:
+    parser.add_argument("--arch", choices=TARGETS, default=TARGETS[0], help="the GPU that is emulated")
+    parser.add_argument("--print-env", action="store_true", help="print the variables, NAME=VALUE, and run nothing")
+    parser.add_argument("--shell", action="store_true", help="start $SHELL in the environment")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Replaces this process by the program, so signals and the exit code are the program's own."""
+    words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
+    if bool(words) + arguments.print_env + arguments.shell != 1:
+        raise UsageError("emulate takes one of: -- COMMAND, --print-env, --shell")
+    root = installation(arguments.arch)
+    variables = environment(root, arguments.arch, os.environ)
+    if arguments.print_env:
+        print("\n".join(f"{name}={value}" for name, value in variables.items()))
+        return 0
+    if arguments.shell:
+        words = [os.environ.get("SHELL", "/bin/sh")]
+    sys.stdout.flush()
+    try:
+        os.execvpe(words[0], words, {**os.environ, **variables})
+    except OSError as error:
+        print(f"candle-parity: {shlex.quote(words[0])} cannot be started: {error.strerror}", file=sys.stderr)
+        return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT

@@ -1,0 +1,165 @@
+"""The folder that looks like a ROCm installation to programs and to what builds them.
+
+``installation`` makes it once, in the cache::
+
+    lib/      the isa runtime as libamdhip64, and libhiprtc, also by the names of ROCm 5 to 7
+    include/  HIP's headers that this machine has
+    amdgcn/   the device libraries that this machine has
+    bin/      hipcc, hipconfig, rocminfo, rocm_agent_enumerator: shell scripts (``conformance/emulate/bin``)
+
+Everything in it but the scripts is a link, so it costs no room.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from conformance.files import cache_folder
+from conformance.runtimes.cpu.build import Plan, build
+from conformance.runtimes.isa.build import isa_plan
+from conformance.toolchains.amd import AmdToolchain, find_toolchain
+from conformance.toolchains.headers import headers_of, hip_version
+from conformance.toolchains.targets import AmdError, target
+
+SCRIPTS = Path(__file__).with_name("bin")
+LIBRARIES = ("libamdhip64.so", "libhiprtc.so")
+RELEASES = ("5", "6", "7")
+"""Releases of ROCm under whose names the libraries are found, as ``libamdhip64.so.6``."""
+
+FUNCTIONS = Path(__file__).with_name("hip_functions.txt")
+"""Functions of HIP 5.2 to 7 that return a ``hipError_t``. A program may link any of them."""
+
+_ABSENT = """// Every function of HIP that the runtime may lack, for programs to link: it says so and fails.
+#include "api.h"
+
+using namespace simt;
+
+"""
+_STUB = 'SIMT_API int {0}() {{ return fail(NotSupported, "{0} is not emulated by candle-parity"); }}\n'
+_DEFINED = re.compile(r"^SIMT_API [^({;]*?\b(hip[A-Z]\w*)\(", re.MULTILINE)
+
+_NO_COMPILER = "hipcc: %s"
+_UNKNOWN = "0.0"
+
+
+def installation(arch: str) -> Path:
+    """The root of the installation for ``arch`` (``gfx942``), which is made where it is not there yet.
+
+    A machine without a compiler for AMD targets gets one without headers, whose ``hipcc`` says what is lacking.
+    Raises ``BuildError``, ``NoCompiler`` and ``InfrastructureError`` where the runtime cannot be built.
+    """
+    runtime = build(program_plan())
+    compiler = _compiler(arch)
+    words = _words(compiler)
+    texts = {path.name: _filled(path.read_text(encoding="utf-8"), arch, compiler) for path in SCRIPTS.iterdir()}
+    links = {**_libraries(runtime), **_of_rocm(words)}
+    parts = [*(f"{name} {text}" for name, text in sorted(texts.items())), *(f"{a} {b}" for a, b in links.items())]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+    home = cache_folder() / "emulate"
+    root = home / key
+    if not root.is_dir():
+        home.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix="making-", dir=home))
+        try:
+            _write(scratch / "new", texts, links)
+            os.replace(scratch / "new", root)
+        except OSError:
+            if not root.is_dir():  # another process may have been faster
+                raise
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return root
+
+
+def absent_functions(plan: Plan) -> list[str]:
+    """The functions of HIP that the sources of ``plan`` do not define, in the order of the alphabet."""
+    texts = (file.read_text(encoding="utf-8") for file in plan.files("libamdhip64.so"))
+    there = {name for text in texts for name in _DEFINED.findall(text)}
+    return [name for name in FUNCTIONS.read_text(encoding="utf-8").split() if name not in there]
+
+
+def program_plan() -> Plan:
+    """The isa runtime with every function that a program may link (``FUNCTIONS``)."""
+    plan = isa_plan()
+    text = _ABSENT + "".join(map(_STUB.format, absent_functions(plan)))
+    home = cache_folder() / "emulate"
+    home.mkdir(parents=True, exist_ok=True)
+    file = home / f"absent-{hashlib.sha256(text.encode()).hexdigest()[:16]}.cpp"
+    if not file.is_file():
+        with tempfile.NamedTemporaryFile("w", dir=home, suffix=".part", delete=False) as part:
+            part.write(text)
+        os.replace(part.name, file)
+    hip = "libamdhip64.so"
+    return replace(plan, sources={**plan.sources, hip: (*plan.sources[hip], file)})
+
+
+def environment(root: Path, arch: str, given: Mapping[str, str]) -> dict[str, str]:
+    """What a program's environment has in addition to ``given``, or in place of it, to find the installation at
+    ``root``. Errors of HIP are told on standard error, each once (``HIPCPU_SAY``), and launches have no time limit."""
+    folders = {"PATH": "bin", "LD_LIBRARY_PATH": "lib", "LIBRARY_PATH": "lib"}
+    paths = {name: os.pathsep.join(filter(None, (str(root / own), given.get(name)))) for name, own in folders.items()}
+    roots = dict.fromkeys(("ROCM_PATH", "ROCM_HOME", "HIP_PATH"), str(root))
+    runtime = {"HIP_PLATFORM": "amd", "HIPISA_TARGET": arch, "HIPCPU_SAY": "1", "HIPCPU_TIMEOUT_MS": "0"}
+    chosen = {name: given[name] for name in ("HIPCPU_SAY", "HIPCPU_TIMEOUT_MS") if name in given}
+    return {**paths, **roots, **runtime, **chosen}
+
+
+def _compiler(arch: str) -> AmdToolchain | str:
+    """The compiler for AMD targets with HIP's headers, or what is lacking."""
+    try:
+        return find_toolchain([target(arch)], ("rocm", "clang"))
+    except (AmdError, OSError) as error:
+        return str(error)
+
+
+def _words(compiler: AmdToolchain | str) -> tuple[str, ...]:
+    return () if isinstance(compiler, str) else compiler.options
+
+
+def _filled(script: str, arch: str, compiler: AmdToolchain | str) -> str:
+    if isinstance(compiler, str):
+        if "@COMPILER@" in script:
+            return f"#!/bin/sh\necho {shlex.quote(_NO_COMPILER % compiler)} >&2\nexit 1\n"
+        version = _UNKNOWN
+    else:
+        script = script.replace("@COMPILER@", shlex.join(compiler.command))
+        script = script.replace("@OPTIONS@", shlex.join(compiler.options))
+        folder = headers_of(compiler.options) or Path("/usr/include")
+        version = hip_version(folder) or _UNKNOWN
+    return script.replace("@ARCH@", arch).replace("@VERSION@", version)
+
+
+def _libraries(runtime: Path) -> dict[str, Path]:
+    """The links of ``lib`` to the libraries in ``runtime``."""
+    endings = ("", *(f".{release}" for release in RELEASES))
+    return {f"lib/{name}{ending}": runtime / name for name in LIBRARIES for ending in endings}
+
+
+def _of_rocm(words: tuple[str, ...]) -> dict[str, Path]:
+    """The links to HIP's headers and the device libraries that a compiler with the options ``words`` reads."""
+    if not words:
+        return {}
+    headers = headers_of(words) or Path("/usr/include")
+    links = {f"include/{name}": headers / name for name in ("hip", "hsa") if (headers / name).is_dir()}
+    trees = (Path(word.partition("=")[2]) for word in words if word.startswith("--rocm-path="))
+    libraries = next((tree / "amdgcn" for tree in trees if (tree / "amdgcn").is_dir()), None)
+    return {**links, **({} if libraries is None else {"amdgcn": libraries})}
+
+
+def _write(folder: Path, texts: Mapping[str, str], links: Mapping[str, Path]) -> None:
+    for name, text in texts.items():
+        script = folder / "bin" / name
+        script.parent.mkdir(parents=True, exist_ok=True)
+        script.write_text(text, encoding="utf-8")
+        script.chmod(0o755)
+    for name, to in links.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(to)

@@ -1,0 +1,141 @@
+"""``candle-parity emulate``: HIP programs that know nothing of the harness, on an AMD GPU that is interpreted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance.emulate.installation import FUNCTIONS, absent_functions, environment
+from conformance.runtimes.isa.build import isa_plan
+from conformance.toolchains.amd import find_toolchain
+from conformance.toolchains.targets import AmdError, target
+
+PROGRAMS = Path(__file__).with_name("programs")
+TARGETS = ("gfx942", "gfx1100")
+
+
+def emulate(*words: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run ``candle-parity emulate`` with ``words``."""
+    command = [sys.executable, "-m", "conformance", "emulate", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+
+
+Build = Callable[[str, str], Path]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Builds a program of ``PROGRAMS`` for a target by the installation's own hipcc, once."""
+    try:
+        find_toolchain([target("gfx942")], ("rocm", "clang"))
+    except AmdError as error:
+        pytest.skip(f"NOTHING COMPILED FOR AMD TARGETS: {error}")
+    made: dict[tuple[str, str], Path] = {}
+
+    def build(name: str, arch: str) -> Path:
+        if (name, arch) not in made:
+            program = tmp_path_factory.mktemp("programs") / Path(name).stem
+            done = emulate("--arch", arch, "--", "hipcc", "-g", PROGRAMS / name, "-o", program)
+            assert done.returncode == 0, done.stderr
+            assert done.stderr == ""
+            made[name, arch] = program
+        return made[name, arch]
+
+    return build
+
+
+@pytest.mark.nightly("builds the runtime of programs and two programs")
+@pytest.mark.parametrize("arch", TARGETS)
+def test_a_program_with_launches_in_its_source_computes(built: Build, arch: str) -> None:
+    done = emulate("--arch", arch, "--", built("saxpy.hip", arch))
+    assert done.stdout == f"{arch} {64 if arch == 'gfx942' else 32} lanes: 0 of 1000 wrong\n"
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.nightly("builds the runtime of programs and a program")
+@pytest.mark.parametrize("arch", TARGETS)
+def test_a_program_that_loads_a_code_object_computes(built: Build, arch: str, tmp_path: Path) -> None:
+    code = tmp_path / "saxpy.co"
+    options = ("--offload-device-only", "--no-gpu-bundle-output", PROGRAMS / "saxpy.hip", "-o", code)
+    assert emulate("--arch", arch, "--", "hipcc", *options).returncode == 0
+    done = emulate("--arch", arch, "--", built("module.cpp", arch), code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1 199\n", "")
+
+
+@pytest.mark.nightly("builds the runtime of programs and a program")
+def test_code_for_another_gpu_is_not_launched(built: Build) -> None:
+    done = emulate("--arch", "gfx1100", "--", built("saxpy.hip", "gfx942"))
+    assert done.returncode == 1
+    assert "hipGetLastError(): hipErrorNoBinaryForGpu" in done.stdout
+    assert "it has no code object for gfx1100, but for gfx942" in done.stderr
+
+
+@pytest.mark.nightly("builds the runtime of programs and a program")
+def test_a_fault_names_kernel_thread_and_allocation_and_the_program_ends_as_it_would(built: Build) -> None:
+    done = emulate("--arch", "gfx942", "--", built("saxpy.hip", "gfx942"), 100000)
+    assert done.returncode == 1
+    assert "hipGetLastError(): hipErrorIllegalAddress" in done.stdout
+    assert "kernel saxpy: block (0,0,0), thread (0,0,0)" in done.stderr
+    assert "past the end of the 4000-byte allocation of argument 2" in done.stderr
+
+
+@pytest.mark.nightly("builds the runtime of programs and a program")
+def test_a_function_that_is_not_there_is_named_once(built: Build) -> None:
+    done = emulate("--", built("graph.cpp", "gfx942"))
+    assert done.stdout == "hipErrorNotSupported\n" * 2
+    assert done.stderr == "candle-parity: hipGraphCreate is not emulated by candle-parity\n"
+    assert done.returncode == 3
+
+
+@pytest.mark.nightly("builds the runtime of programs")
+def test_build_scripts_find_a_rocm_installation() -> None:
+    done = emulate("--arch", "gfx1100", "--", "sh", "-c", "rocm_agent_enumerator && rocminfo && hipconfig --path")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["gfx000", "gfx1100"]
+    assert "  Wavefront Size:          32" in lines
+    root = Path(lines[-1])
+    assert {file.name for file in (root / "lib").iterdir()} >= {"libamdhip64.so", "libamdhip64.so.6", "libhiprtc.so.7"}
+
+
+@pytest.mark.nightly("builds the runtime of programs")
+@pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -TERM $$", -15)])
+def test_how_the_program_ends_is_how_the_command_ends(script: str, code: int) -> None:
+    assert emulate("--", "sh", "-c", script).returncode == code
+
+
+@pytest.mark.nightly("builds the runtime of programs")
+def test_a_program_that_cannot_be_started_is_told_as_by_a_shell(tmp_path: Path) -> None:
+    missing, text = tmp_path / "missing", tmp_path / "text"
+    text.write_text("")
+    assert [emulate("--", missing).returncode, emulate("--", text).returncode] == [127, 126]
+
+
+@pytest.mark.slow("starts the command three times")
+@pytest.mark.parametrize("words", [(), ("--print-env", "--", "true"), ("--arch", "gfx1", "--", "true")])
+def test_bad_usage_is_a_sentence(words: tuple[str, ...]) -> None:
+    done = emulate(*words)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("candle-parity")
+
+
+def test_the_installation_comes_first_and_choices_of_the_caller_stay() -> None:
+    given = {"PATH": "/bin", "HIPCPU_TIMEOUT_MS": "5", "HIPISA_TARGET": "gfx906"}
+    found = environment(Path("/root"), "gfx942", given)
+    assert found["PATH"] == "/root/bin:/bin"
+    assert found["LD_LIBRARY_PATH"] == "/root/lib"
+    assert (found["HIPCPU_TIMEOUT_MS"], found["HIPISA_TARGET"]) == ("5", "gfx942")
+
+
+def test_every_function_of_hip_is_there_or_says_that_it_is_not() -> None:
+    names = FUNCTIONS.read_text(encoding="utf-8").split()
+    absent = absent_functions(isa_plan())
+    assert names == sorted(set(names))
+    assert set(absent) < set(names)
+    assert "hipGraphCreate" in absent
+    assert "hipModuleLaunchKernel" not in absent
