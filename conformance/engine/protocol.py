@@ -220,7 +220,7 @@ class FindCall:
 
 
 Slot = bytes | tuple[int, int] | None
-"""An argument: its eight bytes, a buffer's number with an offset in bytes, or the stream."""
+"""An argument: its eight bytes (a multiple of eight of a struct), a buffer's number with an offset, or the stream."""
 
 
 @dataclass(frozen=True)
