@@ -25,7 +25,7 @@ from pathlib import Path
 from conformance.files import cache_folder
 from conformance.runtimes.cpu.build import Plan, build
 from conformance.runtimes.isa.build import isa_plan
-from conformance.toolchains.amd import AmdToolchain, find_toolchain
+from conformance.toolchains.amd import HIPCC_KINDS, AmdToolchain, find_toolchain
 from conformance.toolchains.headers import headers_of, hip_version
 from conformance.toolchains.targets import AmdError, target
 
@@ -115,7 +115,7 @@ def environment(root: Path, arch: str, given: Mapping[str, str]) -> dict[str, st
 def _compiler(arch: str) -> AmdToolchain | str:
     """The compiler for AMD targets with HIP's headers, or what is lacking."""
     try:
-        return find_toolchain([target(arch)], ("rocm", "clang"))
+        return find_toolchain([target(arch)], HIPCC_KINDS)
     except (AmdError, OSError) as error:
         return str(error)
 

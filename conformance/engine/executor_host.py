@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import get_args
 
 from conformance.engine.coding import receive, send
@@ -131,7 +131,7 @@ class Host:
             setup = self._setup
             send(
                 self._process.channel,
-                OpenDevice(setup.runtime, setup.wave, setup.threads, setup.device, setup.sandbox),
+                OpenDevice(**{each.name: getattr(setup, each.name) for each in fields(OpenDevice)}),
             )
         return self._process
 

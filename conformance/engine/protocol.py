@@ -90,7 +90,10 @@ class Ready:
 
 @dataclass(frozen=True)
 class OpenDevice:
-    """Be the host of device ``device`` of a runtime; ``sandbox``: confine what runs kernels, where the runtime can."""
+    """Be the host of device ``device`` of a runtime; ``sandbox``: confine what runs kernels, where the runtime can.
+
+    The fields of the run's ``Setup`` that a process with a port's code may know, by their names there.
+    """
 
     runtime: str
     wave: int | None

@@ -30,6 +30,8 @@ BAD = [
     ("HIPCPU_THREADS", "25", "a whole number from 1 to 24"),
     ("HIPCPU_THREADS", "٤", "a whole number from 1 to 24"),
     ("HIPCPU_TIMEOUT_MS", "5s", "a whole number from 0 to 3600000"),
+    ("CANDLE_PARITY_ASCII", "yes", "0 or 1"),
+    ("HIPCPU_SAY", "loud", "0 or 1"),
     ("HIPCPU_POISON", "off", "0 or 1"),
     ("HIPCPU_GUARD", "2", "0 or 1"),
     ("HIPCPU_PRINT_BYTES", "-1", "a whole number from 0 to 1073741824"),

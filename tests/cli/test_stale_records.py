@@ -90,6 +90,7 @@ def test_a_cache_folder_with_committed_files_is_refused(
 def test_a_cache_folder_in_a_checkout_that_holds_no_committed_file_is_taken(
     cli, port: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    declare(port)
     (port / "cache").mkdir()
     for words in (["init", "-q"], ["add", "-f", "."]):
         subprocess.run(["git", "-C", str(port), *words], check=True)

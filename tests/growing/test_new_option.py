@@ -10,7 +10,8 @@ import pytest
 from tests.commands import without_progress
 from tests.growing.tree import Tree
 
-MOST_FILES = 3
+MOST_FILES = 4
+"""The row, the judge, the executor, and the message to the executor, which knows of a run only what it needs."""
 CASE = "fill_u8(shape=[31],value=pattern)"
 
 ROW = """
@@ -44,8 +45,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     """A copy of the repository with one more option, which the judge and the executor use."""
     tree = Tree.copied(tmp_path_factory.mktemp("deep"))
     tree.replace("conformance/settings.py", "\n    def filled(", f"{ROW}\n    def filled(")
-    with_line(tree, "        self._losses: dict", used("judge", "setup.depth"))
-    with_line(tree, "        self._kind = runtime_kind(setup[", used("executor", "setup['depth']"))
+    with_line(tree, "        self._losses: set", used("judge", "setup.depth"))
+    tree.replace("conformance/engine/protocol.py", "    sandbox: bool\n", "    sandbox: bool\n    depth: int\n")
+    with_line(tree, "        # A GPU's context does not survive a fork", used("executor", "setup.depth"))
     return tree
 
 

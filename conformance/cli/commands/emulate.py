@@ -15,14 +15,22 @@ from conformance.runtimes.isa.kind import TARGETS
 EXAMPLES = (
     ("candle-parity emulate --arch gfx1100 -- cargo test", "a program's tests, its GPU a gfx1100 that is interpreted"),
     ("candle-parity emulate -- sh -c 'hipcc add.hip -o add && ./add'", "build and run a HIP program"),
-    ("candle-parity emulate --print-env >> $GITHUB_ENV", "for the following steps of a CI job"),
+    ("candle-parity emulate --print-env", "the variables, for a CI job"),
 )
-EXIT_CODES = "that of the program; 2 bad usage; 126 and 127 as in a shell where the program cannot be started"
+EXIT_CODES = (
+    "0 and all others: that of the program; 2 bad usage; 126 and 127: the program cannot be started, or is not there"
+)
 _CANNOT, _NOT_FOUND = 126, 127
 
 
+def _gpu(text: str) -> str:
+    if text not in TARGETS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(TARGETS)}")
+    return text
+
+
 def options(parser: CommandParser) -> None:
-    parser.add_argument("--arch", choices=TARGETS, default=TARGETS[0], help="the GPU that is emulated")
+    parser.add_argument("--arch", type=_gpu, default=TARGETS[0], metavar="GFX", help=f"the GPU: {', '.join(TARGETS)}")
     parser.add_argument("--print-env", action="store_true", help="print the variables, NAME=VALUE, and run nothing")
     parser.add_argument("--shell", action="store_true", help="start $SHELL in the environment")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
