@@ -42,7 +42,10 @@ class Places:
     @classmethod
     def at(cls, path: Path) -> Places:
         """Those of the sources at ``path``, a folder or a file."""
-        resolved = path.resolve()
+        try:
+            resolved = path.resolve()
+        except ValueError:  # a stranger's record may have characters that no path has
+            return cls()
         return cls(resolved.parent if resolved.is_file() else resolved)
 
     def relative(self, text: str) -> str:

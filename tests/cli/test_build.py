@@ -233,7 +233,7 @@ def test_options_reach_the_compiler(port: Path, tmp_path: Path, capsys: pytest.C
     options = ["-I", tmp_path / "more", "-DTIMES=*", "--include", tmp_path / "forced.h"]
     assert build(capsys, *words, *options)[0] == 0
     code = main(["check", "--kernels", str(port), "affine_f32", "--arch", "gfx942", *map(str, options)])
-    assert (code, "1 code objects (gfx942)" in capsys.readouterr().out) == (0, True)
+    assert (code, "1 code object (gfx942)" in capsys.readouterr().out) == (0, True)
 
 
 @pytest.mark.parametrize(

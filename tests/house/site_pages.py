@@ -19,6 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "zensical.toml"
+SITE = ROOT / ".site"
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<(?:img|a)\s[^>]*?(?:src|href)=\"([^\"]+)\"")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 WRITTEN_FOR_THE_SITE = ("docs/**/*.md", "examples/**/*.md", "specs/*.md", "*.md")
@@ -91,9 +92,12 @@ def main() -> int:
     if found := problems():
         print(*found, sep="\n", file=sys.stderr)
         return 1
-    stage(ROOT / ".site" / "pages")
-    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", str(CONFIG)]
-    if code := subprocess.run(command, cwd=ROOT, check=False).returncode:
+    stage(SITE / "pages")
+    # Where the file lies, Zensical makes and removes a folder .cache, which at the root is the harness's own.
+    config = SITE / CONFIG.name
+    config.write_text(CONFIG.read_text(encoding="utf-8").replace('_dir = ".site/', '_dir = "'), encoding="utf-8")
+    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", str(config)]
+    if code := subprocess.run(command, cwd=SITE, check=False).returncode:
         return code
     print("written: .site/html/index.html")
     return 0

@@ -90,7 +90,8 @@ def test_a_source_is_compiled_for_the_target_and_interpreted(
     assert kernel["compiler_name"] == toolchain.name
     assert run["wave"] == 32
     out = capsys.readouterr().out
-    assert "isa gfx1100 wave32: 1 of 748 kernels" in out
+    assert "isa gfx1100 wave32: the 1 kernel you have is at parity" in out
+    assert "of all: 1 of 748 kernels" in out
     assert "AMD machine code for gfx1100, interpreted; not a GPU" in out
 
 
@@ -170,7 +171,6 @@ def test_a_known_fault_of_the_device_libraries_is_named_as_theirs(
     (kernel,) = (row for row in json.loads(file.read_text())["kernels"] if row["name"] == "usin_f16")
     fault = "__ocml_sin_f16 of the device libraries of LLVM 15 gives nan"
     assert (said.code, kernel["status"], fault in kernel["message"]) == (2, "not_run", True)
-    assert f"was not judged, which is not its doing: usin_f16: {fault}" in " ".join(said.out.split())
     assert f"infrastructure: {fault}" in said.err
 
 

@@ -141,7 +141,7 @@ def test_an_operation_is_led_to_its_header(capsys: pytest.CaptureFixture[str]) -
         (["usquare_f32", "--like", "usqr_f32", "--line", "f32:3,u8:4"], "no new kernel is of u8"),
         (["usquare_f32", "--like", "usqr_f32", "--line", "0"], "'0' is not DTYPE:N"),
         (["usquare_f32", "--like", "usqr_f32", "--same-tolerance", "--write"], "--write needs --line N"),
-        (["usquare_f32"], "the following arguments are required: --like"),
+        (["usquare_f32"], "name the kernel that they are shaped like with --like KERNEL, or give --own"),
     ],
 )
 def test_bad_words(capsys: pytest.CaptureFixture[str], words: list[str], problem: str) -> None:
