@@ -13,7 +13,7 @@ FIELD = '''    elements: Count = 0
     """Elements of outputs that were compared."""
 '''
 COUNTED = "        self.elements += sum(one.value.size for one in case.expected.values())\n"
-ROW = '    Column("elements", lambda rows: f"{sum(row.elements for row in rows):,}"),\n'
+ROW = '    FigureColumn("elements", lambda rows: f"{sum(row.elements for row in rows):,}"),\n'
 
 
 @pytest.mark.nightly("runs a changed copy of the packages in processes of their own")
@@ -26,7 +26,7 @@ def test_a_column_of_record_and_tables_is_three_files(tree: Tree) -> None:
     )
     tree.replace(JUDGE, "    def begin(self", "    elements = 0\n\n    def begin(self")
     tree.replace(MODEL, "    leak: str | None = None\n", FIELD + "    leak: str | None = None\n")
-    tree.replace(TABLE, '    Column("", ', ROW + '    Column("", ')
+    tree.replace(TABLE, '    FigureColumn("", ', ROW + '    FigureColumn("", ')
     assert tree.changes().keys() == {JUDGE, MODEL, TABLE}
     assert sum(map(len, tree.changes().values())) <= 8
 

@@ -41,6 +41,7 @@ ELSEWHERE = {
     "--subject reference": "needs Candle's recorded answers; tests/replay",
     "--kernels shipped": "judges the kernels of a module; make matrix",
     "--module mmvq": "compiles no launcher of the small port; tests/launchers",
+    "emulate": "builds the runtime of programs; tests/emulate",
     "--write": "edits the specs; tests/growing",
     "--watch": "goes on until Ctrl-C; tests/cli/test_watch.py",
     "ports ports.toml": "judges for minutes; tests/cli/test_ports.py",
