@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.emulate.installation import FUNCTIONS, absent_functions, environment
+from conformance.emulate.installation import FUNCTIONS, SCRIPTS, absent_functions, environment
 from conformance.runtimes.isa.build import isa_plan
-from conformance.toolchains.amd import find_toolchain
+from conformance.toolchains.amd import HIPCC_KINDS, find_toolchain
 from conformance.toolchains.targets import AmdError, target
 
 PROGRAMS = Path(__file__).with_name("programs")
@@ -31,7 +31,7 @@ Build = Callable[[str, str], Path]
 def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Builds a program of ``PROGRAMS`` for a target by the installation's own hipcc, once."""
     try:
-        find_toolchain([target("gfx942")], ("rocm", "clang"))
+        find_toolchain([target("gfx942")], HIPCC_KINDS)
     except AmdError as error:
         pytest.skip(f"NOTHING COMPILED FOR AMD TARGETS: {error}")
     made: dict[tuple[str, str], Path] = {}
@@ -89,6 +89,37 @@ def test_a_function_that_is_not_there_is_named_once(built: Build) -> None:
     assert done.stdout == "hipErrorNotSupported\n" * 2
     assert done.stderr == "candle-parity: hipGraphCreate is not emulated by candle-parity\n"
     assert done.returncode == 3
+
+
+@pytest.mark.nightly("builds the runtime of programs and two object files")
+def test_a_program_is_linked_of_object_files(built: Build, tmp_path: Path) -> None:
+    built("saxpy.hip", "gfx942")  # or skips
+    code, program = tmp_path / "saxpy.o", tmp_path / "saxpy"
+    done = emulate("--", "hipcc", "-Werror", "-c", PROGRAMS / "saxpy.hip", "-o", code)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = emulate("--", "hipcc", "-Werror", code, "-o", program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert emulate("--", program).stdout == "gfx942 64 lanes: 0 of 1000 wrong\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ("-c a.hip -o a.o", "-c -x hip a.hip -o a.o"),
+        ("-MD -MT a.o -MF a.o.d -o a.o -c a.cpp", "-MD -MT a.o -MF a.o.d -o a.o -c -x hip a.cpp"),
+        ("a.cc b.hip -o p", "-x hip a.cc b.hip -o p"),
+        ("a.hip b.o libc.so.1 d.cu -o libp.so", "-x hip a.hip -x none b.o libc.so.1 -x hip d.cu -o libp.so"),
+        ("b.o -lm -o p", "b.o -lm -o p"),
+    ],
+)
+def test_hipcc_says_of_each_file_what_it_is_and_takes_no_value_for_a_file(
+    tmp_path: Path, words: str, given: str
+) -> None:
+    script = (SCRIPTS / "hipcc").read_text(encoding="utf-8")
+    file = tmp_path / "hipcc"
+    file.write_text(script.replace("@COMPILER@", "printf '%s '").replace("@OPTIONS@", ""), encoding="utf-8")
+    done = subprocess.run(["sh", file, *words.split()], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith(f"--end-no-unused-arguments --offload-arch=@ARCH@ {given}")
 
 
 @pytest.mark.nightly("builds the runtime of programs")
