@@ -98,7 +98,7 @@ class KernelItem(pytest.Item):
         parity = self.config.stash[STATE]
         outcome = parity.outcome_of(self.kernel)
         self.judged = {"outcome": to_map(outcome), "ready": to_map(parity.ready), "worker": worker()}
-        called = self.kernel.is_launcher
+        called = self.kernel.is_host_function
         if outcome.status in ("known_failure", "missing"):
             pytest.skip(one_line(f"{outcome.status}: {outcome.message or 'no source defines it'}"))
         if called and outcome.status == "not_run" and not (outcome.message or "").startswith(INFRASTRUCTURE):

@@ -120,7 +120,7 @@ class Judge:
         kernel = kernel.fixed() if kernel.name in declared.fixed else kernel
         self._progress.begin(kernel.name)
         excluded = declared.excluded(kernel.name)
-        if excluded is not None and kernel.is_launcher:
+        if excluded is not None and kernel.is_host_function:
             return _excluded(kernel, excluded)  # whoever has it may not build it either
         parts = self._mode.parts(kernel) if request.cases is None else None
         judged, others = (request.parsed(), ()) if parts is None else parts
@@ -140,7 +140,7 @@ class Judge:
             return Outcome(name=kernel.name, status="not_run", message=str(error))
         if excluded is not None and outcome.status in _NOT_THERE:
             return _excluded(kernel, excluded)
-        used = self._compiler.used(outcome.source, kernel.is_launcher, self._library.port_name(kernel))
+        used = self._compiler.used(outcome.source, kernel.is_host_function, self._library.port_name(kernel))
         if outcome.status == "fail":
             fault = self._fault_of_compiler(kernel, used.get("compiler_name"), outcome)
             if fault is not None:
@@ -170,7 +170,7 @@ class Judge:
     def _fault_of_compiler(self, kernel: Kernel, compiler: str | None, outcome: Outcome) -> str | None:
         """What explains that ``kernel`` fails and is no doing of the port."""
         kind = runtime_kind(self._setup.runtime)
-        code = b"" if kernel.is_launcher or kind.code != "amd" else self._library.code_of(self._code)
+        code = b"" if kernel.is_host_function or kind.code != "amd" else self._library.code_of(self._code)
         late = kind.gentler.get("arrived")
         from conformance.engine.compiler_faults import fault_of_compiler  # what a kernel that passes does without
 
@@ -189,14 +189,14 @@ class Judge:
     def _confirmed(self, kernel: Kernel, request: RunCases, cases: Sequence[Case] | None) -> Outcome:
         """The outcome of an attempt that no other kernel can have spoiled."""
         library = self._loader(kernel)
-        before = {} if kernel.is_launcher else request.broken
+        before = {} if kernel.is_host_function else request.broken
         deadly = self._deadly[kernel.entry]
         has_cost = False
         """Whether it has cost an executor."""
         self._executors.settle()
         for attempt in range(TRIES):
             library.broken = {**before, **deadly}
-            library.unavailable = {} if kernel.is_launcher else dict(request.unavailable)
+            library.unavailable = {} if kernel.is_host_function else dict(request.unavailable)
             self._library.refused.clear()
             fresh = self._executors.touch()
             try:
@@ -240,7 +240,7 @@ class Judge:
         """Who finds the function of ``kernel``."""
         if kernel.is_library:
             return self._libraries
-        return self._launchers if kernel.is_launcher else self._library
+        return self._launchers if kernel.is_host_function else self._library
 
     def _action(self, outcome: Outcome, fresh: bool, broke: bool) -> Action:
         """What follows an attempt; ``broke``: a source does not compile or load any more."""
@@ -257,7 +257,7 @@ class Judge:
         if found.refused is not None and runtime_kind(setup.runtime).code != "amd":
             self._progress.begin(f"compiling {found.refused.label}")
             status, message = self._opinion.on(
-                found.refused, self._library.port_name(kernel), found.message or "", kernel.is_launcher
+                found.refused, self._library.port_name(kernel), found.message or "", kernel.is_host_function
             )
             return Outcome(name=kernel.name, status=status, source=found.source, message=message)
         if found.function is None:
@@ -276,7 +276,7 @@ class Judge:
             *(kind.unwritten, kind.gentler, kind.otherwise, kind.reserves and mode.launches_spread),
         )
         made = mode.cases(kernel, cases, setup.salt)
-        made = with_wave(made, self._executors.ready.wave) if kernel.is_launcher else made
+        made = with_wave(made, self._executors.ready.wave) if kernel.is_host_function else made
         made = with_parameters(made, mode.tree.declared, kernel, self._executors.ready.wave)
         made = with_geometry(made, mode.tree.declared, kernel.name, self._executors.ready.wave)
         ahead, handler = launching.ahead(made), mode.handler(kernel)

@@ -63,7 +63,9 @@ class Setup(Settings):
 
     def for_kernels(self, kernels: Iterable[Kernel]) -> Setup:
         """The same setup for a run that judges ``kernels``."""
-        return replace(self, asked=tuple((kernel.module, kernel.name) for kernel in kernels if not kernel.is_launcher))
+        return replace(
+            self, asked=tuple((kernel.module, kernel.name) for kernel in kernels if not kernel.is_host_function)
+        )
 
     def for_member(self, number: int) -> Setup:
         """The same setup for judge ``number``, on the device that is its."""

@@ -78,8 +78,8 @@ def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], judges: int | N
     A library takes longest of all, and no kernel can be judged for it: it comes first where there are more ``judges``
     than libraries, else last. Where the number of judges is given, a source may be compiled in parts, for which there
     are requests enough to keep several judges busy."""
-    modules = Counter(kernel.module for kernel in kernels if not kernel.is_launcher)
-    launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
+    modules = Counter(kernel.module for kernel in kernels if not kernel.is_host_function)
+    launchers = [kernel.name for kernel in kernels if kernel.is_host_function]
     own, linked = list[Request](), list[Request]()
     for number, tree in enumerate(trees):
         names = [tree.declared.names.port(name) for name in launchers if tree.declared.excluded(name) is None]
@@ -186,8 +186,8 @@ def _judged(
             alone = sum(source.path.stem == stem for source in tree.sources) == 1
             for name, request in [*requests.items()]:
                 port, kernel = tree.declared.names.port(name), request.kernel
-                of_it = alone and kernel.module == stem and not kernel.is_launcher and port in answer.kernels
-                if of_it or not left[kernel.is_launcher]:
+                of_it = alone and kernel.module == stem and not kernel.is_host_function and port in answer.kernels
+                if of_it or not left[kernel.is_host_function]:
                     queue.append(requests.pop(name))
         assert isinstance(answer, Outcome | Compiled)
         yield answer

@@ -48,7 +48,7 @@ def assemble(
     judged = [(specs.entry(name), outcome) for name, outcome in result.outcomes.items()]
     rows = [
         outcome.row(
-            kernel, known_reason=reasons.get(kernel.name), wired_at=kernel.wired_at if kernel.is_launcher else None
+            kernel, known_reason=reasons.get(kernel.name), wired_at=kernel.wired_at if kernel.is_host_function else None
         )
         for kernel, outcome in judged
     ]

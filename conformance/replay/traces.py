@@ -174,7 +174,7 @@ def _trace(module: _Module, case: dict[str, Any], kernel: Kernel) -> Trace:
             args.append(_argument(row, parameter, module, where))
             if row["kind"] == "buf" and row["role"] in ("out", "inout"):
                 answer[parameter.name] = _array(row, "expect", parameter, module, where)
-        if kernel.is_launcher:
+        if kernel.is_host_function:
             types = tuple("*" if parameter.pointer else parameter.dtype for parameter in kernel.params)
             launch = Launch(kernel.name, (0, 0, 0), (0, 0, 0), 0, tuple(args), types)
         else:

@@ -71,7 +71,7 @@ def select(
         else:
             globs.append(pattern)
     kernels = specs.select([*globs, *cases], modules, launchers)
-    _check_complete([kernel for kernel in kernels if not kernel.is_launcher])
+    _check_complete([kernel for kernel in kernels if not kernel.is_host_function])
     whole = {kernel.name for kernel in specs.select(globs, modules, launchers)} if globs else set()
     return kernels, {name: tuple(dict.fromkeys(ids)) for name, ids in cases.items() if name not in whole}
 
@@ -91,9 +91,9 @@ def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
 
     kernels = [kernel for kernel in kernels if not kernel.is_library]
     excluded = {kernel.name for kernel in kernels if tree.declared.excluded(kernel.name) is not None}
-    names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.is_launcher]
+    names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.is_host_function]
     found = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
-    return [kernel for kernel in kernels if found or not kernel.is_launcher or kernel.name in excluded]
+    return [kernel for kernel in kernels if found or not kernel.is_host_function or kernel.name in excluded]
 
 
 def judgeable(kernels: Sequence[Kernel]) -> list[Kernel]:

@@ -114,7 +114,7 @@ class Kernel:
     """Of a kernel that Candle does not have, where its port describes it; ``upstream`` is then a line of its spec."""
 
     @property
-    def is_launcher(self) -> bool:
+    def is_host_function(self) -> bool:
         """Whether this is a host function, a library call among them, which chooses the geometry of its launches
         itself."""
         return ROWS[self.entry].is_host_function

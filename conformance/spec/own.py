@@ -11,6 +11,7 @@ from pathlib import Path
 from conformance.own import OwnFolders
 from conformance.reading import read_bytes
 from conformance.spec import SpecError
+from conformance.spec.entry import ROWS
 from conformance.spec.kernel import Kernel, Own
 from conformance.spec.load import SpecModule, Specs
 
@@ -77,7 +78,7 @@ def _read(
     module = SpecModule(spec.module, spec.title, _shown(path, folders), len(document.lines), families)
     for kernel, place in expand(document, spec, _shown(path, folders)):
         if kernel.name in taken:
-            what = "is one of Candle's launchers" if taken[kernel.name].is_launcher else "is one of Candle's kernels"
+            what = f"is one of Candle's {ROWS[taken[kernel.name].entry].plural}"
             remedy = "which its specs judge already: take it out here, or give the port's kernel another name"
             raise document.error(place, f"{kernel.name} {what} ({taken[kernel.name].upstream})", remedy)
         if kernel.name in kernels:

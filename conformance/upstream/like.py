@@ -216,8 +216,8 @@ def _new_stanza(
     shown = [f"  - family: {like.family}"]
     if like.launch != like.family:
         shown.append(f"    launch: {like.launch}")
-    if like.is_launcher:
-        shown.append("    entry: launcher")
+    if like.is_host_function:
+        shown.append(f"    entry: {like.entry}")
         source = like.upstream.rpartition(":")[0]
         shown += [f"    source: {source}"] if origin.stanza.source is not None else []
     shown.append(f'    name: "{template}"')

@@ -31,7 +31,7 @@ def what_else(addition: Addition, names: Sequence[str], like: Kernel, unset: boo
         yield f"{reference}: check that the reference takes the new {addition.kind} as it is"
     cases = _at_any(PACKAGE / "cases" / "families", like.launch, ROOT)
     yield f"{cases}: the cases come with the launch family {like.launch}; check their values"
-    if like.is_launcher:
+    if like.is_host_function:
         yield f"{spec}: wired_at, where Candle's Rust calls {new}: `wiring --candle DIR` names the places"
     yield f"{spec}: check notes, undefined and upstream_defects; `drift --candle DIR --write` sets upstream lines"
     yield f"candle-parity run {' '.join(names)}"

@@ -46,7 +46,7 @@ class Job:
     @property
     def cost(self) -> int:
         """A measure of the time it takes: launchers have the larger cases."""
-        return (len(self.mutants) + 5) * sum(9 if kernel.is_launcher else 1 for kernel in self.kernels)
+        return (len(self.mutants) + 5) * sum(9 if kernel.is_host_function else 1 for kernel in self.kernels)
 
     def run(self) -> Result:
         source = self.source

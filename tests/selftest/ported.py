@@ -45,7 +45,7 @@ def ported_cases(modules: Sequence[str]) -> list[Recorded]:
 def _answered(source: Source) -> Iterator[Recorded]:
     port = Port(WAVE, orders=("forward",))
     try:
-        launchers = any(kernel.is_launcher for kernel in source.kernels)
+        launchers = any(kernel.is_host_function for kernel in source.kernels)
         path = next(file for file in source.root.iterdir() if file.stem == source.stem and file.suffix == ".hip")
         errors = port.compile(path, source.root, launchers)
         assert not errors, errors[:1]
@@ -53,7 +53,7 @@ def _answered(source: Source) -> Iterator[Recorded]:
             parts = generated_parts(kernel).judged
             chosen = random.Random(kernel.name).sample(parts, min(len(parts), MOST))
             cases = generated(kernel, chosen, "")
-            for case in with_wave(cases, WAVE) if kernel.is_launcher else cases:
+            for case in with_wave(cases, WAVE) if kernel.is_host_function else cases:
                 answer = None if case.must_fault else _answer(port, kernel, case)
                 if answer is not None:
                     yield Recorded(kernel, case.case, case.launch, answer, of_candle=False)

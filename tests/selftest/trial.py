@@ -47,7 +47,7 @@ def run_trial(
     One that as many cases as ``caps`` has for it have come to without failing is given up, for another trial.
     """
     result = Result()
-    launchers = any(kernel.is_launcher for kernel in kernels)
+    launchers = any(kernel.is_host_function for kernel in kernels)
     port = Port(wave)
     with tempfile.TemporaryDirectory(prefix="selftest-") as folder:
         try:
@@ -102,7 +102,7 @@ def _judge(
                 break
             started = time.monotonic()
             cases = generated(kernel, generated_parts(kernel)[robustness], salt)
-            for case in with_wave(cases, port.wave) if kernel.is_launcher else cases:
+            for case in with_wave(cases, port.wave) if kernel.is_host_function else cases:
                 _judge_case(port, kernel, case, alive, tried, robustness, result)
             say(f"{kernel.name}: {len(alive)} alive, {time.monotonic() - started:.1f} s")
         if not robustness:
@@ -139,10 +139,12 @@ def run_launches(source: Path, module: str, kernels: Sequence[Kernel], share: fl
     port = Port(wave)
     with tempfile.TemporaryDirectory(prefix="selftest-") as folder:
         try:
-            _compile(port, source, Path(folder), module, {}, any(one.is_launcher for one in kernels), Result(), print)
+            _compile(
+                port, source, Path(folder), module, {}, any(one.is_host_function for one in kernels), Result(), print
+            )
             for kernel in kernels:
                 cases = generated(kernel, generated_parts(kernel).judged, "")
-                for case in with_wave(cases, wave) if kernel.is_launcher else cases:
+                for case in with_wave(cases, wave) if kernel.is_host_function else cases:
                     for given in launches_of(kernel, case):
                         if random.Random(given.id).random() < share and not isinstance(found.get(given.id), str):
                             launch = changed(given, case.launch)

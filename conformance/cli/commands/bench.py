@@ -111,7 +111,7 @@ def of_one_kind(chosen: list[Kernel], kind: RuntimeKind) -> list[Kernel]:
 
     Raises ``UsageError`` for launchers where their calls cannot be timed.
     """
-    kernels = [kernel for kernel in chosen if not kernel.is_launcher]
+    kernels = [kernel for kernel in chosen if not kernel.is_host_function]
     if kernels:
         left = len(chosen) - len(kernels)
         if left:

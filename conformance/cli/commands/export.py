@@ -105,7 +105,7 @@ def golden_bytes(kernel: Kernel, cases: Iterable[TrialCase], upstream: str, salt
             _argument(f"{number}.{one.name}", one, case.expected.get(one.name), tensors) for one in launch.args
         ]
         geometry = {"grid": launch.grid, "block": launch.block, "shared": launch.shared}
-        row = {"id": case.id, **({} if kernel.is_launcher else geometry)}
+        row = {"id": case.id, **({} if kernel.is_host_function else geometry)}
         about[f"case.{number}"] = _json({**row, "poison_byte": f"0x{case.case.poison_byte:02x}", "args": arguments})
         count += 1
     about["cases"] = str(count)

@@ -111,7 +111,7 @@ class Timer:
         parts = zip(("--kernels", "--against"), self._libraries, self._launchers, request.broken, strict=False)
         for tree, library, launchers, broken in parts:
             library.broken.update(broken)
-            found = launchers.find(kernel) if kernel.is_launcher else library.find(kernel)
+            found = launchers.find(kernel) if kernel.is_host_function else library.find(kernel)
             if found.function is None:
                 why = f"{found.status}: {found.message or 'no source defines it'} (the tree of {tree})"
                 return Timed(kernel.name, case, error=why)
@@ -123,7 +123,7 @@ class Timer:
                 self._bench = Bench(self._device, self._kind.asynchronous, empty)
             self._progress.begin(case)
             launch = large_launch(kernel, request.case)
-            launch = launch.with_lanes(self.ready.wave) if kernel.is_launcher else launch
+            launch = launch.with_lanes(self.ready.wave) if kernel.is_host_function else launch
             own = [self._own(rows, request.case, launch) for rows in self._geometry]
             what = (case, request.size, kernel.launch)
             if self._bench is None:

@@ -186,7 +186,7 @@ def _kernel(kernel: Kernel, columns: Sequence[KernelResult], specs: Specs, pools
         "bound": pools["bounds"].number([kernel.tolerance.ulp, kernel.tolerance.library_ulp, kernel.tolerance.source]),
         "runs": [],
     }
-    if kernel.is_launcher:
+    if kernel.is_host_function:
         entry["launcher"] = True
     if notes:
         entry["notes"] = pools["notes"].number(notes)

@@ -65,12 +65,12 @@ def place(kernel: Kernel, specs: Specs) -> tuple[str, str]:
     if dtype is not None and "src_dtype" not in variant and len(_dtypes(kernel, specs)) > 1:
         variant["dtype"] = dtype
     words = [_AXES.get(axis, "{}").format(value) for axis, value in variant.items() if value != kernel.family]
-    family = [] if kernel.family == kernel.module and words and not kernel.is_launcher else [kernel.family]
+    family = [] if kernel.family == kernel.module and words and not kernel.is_host_function else [kernel.family]
     return " ".join([*family, *words]), column
 
 
 def _dtypes(kernel: Kernel, specs: Specs) -> set[str | None]:
-    every = (specs.launchers if kernel.is_launcher else specs.kernels).values()
+    every = specs.of(kernel.entry).values()
     mine = (other for other in every if (other.module, other.family) == (kernel.module, kernel.family))
     return {other.variant.get("dtype") for other in mine}
 
