@@ -20,12 +20,12 @@ from conformance.cli.main import main
 from conformance.engine import ipc, pool
 from conformance.processes import Supervisor
 COPIES = []
-fork, send = Supervisor.fork, pool._Member.ask
+fork, ask = Supervisor.fork, pool._Member.ask
 def noted(self, name, *rest):
     COPIES.append(name)
     return fork(self, name, *rest)
 def killing(self, asked):
-    send(self, asked)
+    ask(self, asked)
     if KILL and len(KILLED) < 1 and type(asked.request).__name__ == "RunCases":
         KILLED.append(self)
         os.kill(self._process.child.pid, signal.SIGKILL)

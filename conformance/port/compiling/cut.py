@@ -192,7 +192,7 @@ def _is_prototype(declaration: Declaration) -> bool:
 def _words_of(declarations: Sequence[Declaration]) -> set[str]:
     """The words of ``declarations``, also of strings: assembly and attributes name symbols there."""
     texts = {token.text for each in declarations if not _is_prototype(each) for token in each.tokens}
-    return {token for text in texts for token in _WORD.findall(text)}
+    return {word for text in texts for word in _WORD.findall(text)}
 
 
 def _words_between(text: str, places: Sequence[tuple[int, int]]) -> set[str]:
@@ -200,7 +200,7 @@ def _words_between(text: str, places: Sequence[tuple[int, int]]) -> set[str]:
     starts, ends = [start for start, _ in places], [end for _, end in places]
     pieces = [text[begin:end] for begin, end in zip([0, *ends], [*starts, len(text)], strict=True)]
     found = (match[0] for match in TOKEN.finditer("\n".join(pieces)))
-    return {token for piece in found if not piece.startswith(("//", "/*")) for token in _WORD.findall(piece)}
+    return {word for piece in found if not piece.startswith(("//", "/*")) for word in _WORD.findall(piece)}
 
 
 def _shares_a_variable(declaration: Declaration) -> bool:

@@ -263,9 +263,9 @@ def own_files(tree: TreeFolders, reads: Reads) -> list[Path]:
     return [tree.path(name) for name in _names(tree, reads) if tree.is_own(name)]
 
 
-def contain(files: Iterable[Path], flag: bytes) -> bool:
-    """Whether ``flag`` stands in one of ``files``."""
-    return any(flag in (_content(file) or b"") for file in files)
+def contain(files: Iterable[Path], text: bytes) -> bool:
+    """Whether ``text`` stands in one of ``files``."""
+    return any(text in (_content(file) or b"") for file in files)
 
 
 def _names(tree: TreeFolders, reads: Reads) -> list[str]:

@@ -1,4 +1,4 @@
-"""What compiling asks of the runtime that its code is for: one interface, which comes in with the ``Target``.
+"""What compiling asks of the runtime that its code is for: one interface, which comes in with the ``CompileTarget``.
 
 ``conformance.runtimes.kind.RuntimeKind`` has these attributes. No runtime is imported or named here: a port's sources
 are compiled the same way whatever loads them.
