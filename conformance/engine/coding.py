@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import os
 import types
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, partial
 from importlib import import_module
-from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from conformance.engine.ipc import Channel, Garbled
 
@@ -38,7 +38,7 @@ KINDS: dict[str, Kind] = {}
 
 def add_kinds(*types: type[Any]) -> None:
     """Let frozen dataclasses of plain values travel: see ``decoder``."""
-    KINDS.update({one.__name__: Kind(vars, _Decoding(one), one) for one in types})
+    KINDS.update({one.__name__: Kind(vars, partial(_decoded, one), one) for one in types})
 
 
 def add_kinds_of(module: str, *names: str) -> None:
@@ -172,14 +172,9 @@ def decoder(kind: Any) -> _Check:
     return check
 
 
-class _Decoding:
-    """As ``decoder(kind)``, which is made when it is used first."""
-
-    def __init__(self, kind: type[Any]) -> None:
-        self._kind = kind
-
-    def __call__(self, data: Any) -> Any:
-        return decoder(cast("Hashable", self._kind))(data)
+def _decoded(kind: Any, data: Any) -> Any:
+    """A value of ``kind``, whose ``decoder`` is made when it is used first."""
+    return decoder(kind)(data)
 
 
 def _unfit(value: object, kind: Any) -> ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import get_args
 
 from conformance.engine.coding import receive, send
@@ -85,7 +85,7 @@ class Host:
                 return state
             if state.how is None:
                 state.how = f"it was not set up within {SECONDS_TO_START:g} s"
-                if not runtime_kind(self._setup.runtime).on_host:
+                if not self._kind.on_host:
                     self.hung = _hang_message(self._setup)
             self._close_host()
             if self.hung:
@@ -129,10 +129,8 @@ class Host:
                 self._supervisor, "conformance.engine.executor", (), handed(self._kind.environment, os.environ)
             )
             setup = self._setup
-            send(
-                self._process.channel,
-                OpenDevice(**{each.name: getattr(setup, each.name) for each in fields(OpenDevice)}),
-            )
+            opened = OpenDevice(setup.runtime, setup.wave, setup.threads, setup.device, setup.sandbox)
+            send(self._process.channel, opened)
         return self._process
 
     def _fork(self, judges: list[int], process: Process) -> ExecutorState:

@@ -272,8 +272,16 @@ class Judge:
         faults = survives and mode.launches_faults
         kind = runtime_kind(setup.runtime)
         launching = Launching(
-            *(executor, found.function, setup.orders, survives, faults, found.with_places),
-            *(kind.unwritten, kind.gentler, kind.otherwise, kind.reserves and mode.launches_spread),
+            executor,
+            found.function,
+            setup.orders,
+            survives_faults=survives,
+            must_fault=faults,
+            with_places=found.with_places,
+            unwritten=kind.unwritten,
+            gentler=kind.gentler,
+            otherwise=kind.otherwise,
+            reserves=kind.reserves and mode.launches_spread,
         )
         made = mode.cases(kernel, cases, setup.salt)
         made = with_wave(made, self._executors.ready.wave) if kernel.is_host_function else made
