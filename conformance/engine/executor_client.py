@@ -24,7 +24,7 @@ from conformance.engine.protocol import (
     ToCommand,
     WantExecutor,
 )
-from conformance.engine.remote_executor import Executor, Function, Lost, Submitted
+from conformance.engine.remote_executor import Executor, Lost, RemoteFunction, Submitted
 from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.errors import HipError
@@ -149,7 +149,7 @@ class Launching:
     def __init__(
         self,
         executor: Executor,
-        function: Function,
+        function: RemoteFunction,
         orders: tuple[str, ...],
         survives_faults: bool,
         must_fault: bool,

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from conformance.engine.compiler import Compiler
 from conformance.engine.modes import Tree
 from conformance.engine.protocol import KernelRow
-from conformance.engine.remote_executor import Function, Lost
+from conformance.engine.remote_executor import Lost, RemoteFunction
 from conformance.outcome import INFRASTRUCTURE
 from conformance.port.bundles import CompressedBundle
 from conformance.port.code_objects import code_for, read_code_objects
@@ -45,7 +45,7 @@ class Loader(Protocol):
 
     def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, Sequence[KernelRow] | None]: ...
 
-    def function(self, module: int, name: str, launcher: bool = False) -> Function | None: ...
+    def function(self, module: int, name: str, launcher: bool = False) -> RemoteFunction | None: ...
 
 
 class LostLoading(Exception):
@@ -71,7 +71,7 @@ class Piece(NamedTuple):
 class Found:
     """A kernel's function, or the status and message that say why there is none."""
 
-    function: Function | None
+    function: RemoteFunction | None
     status: Status
     source: str | None
     message: str | None
@@ -106,7 +106,7 @@ class TreeLoader:
         self._loader = loader
         self._lines: dict[Piece, LineTable] = {}
         self._modules: dict[Piece, int] = {}
-        self._functions: dict[tuple[Piece, str], Function | None] = {}
+        self._functions: dict[tuple[Piece, str], RemoteFunction | None] = {}
         self._digests: dict[Piece, str] = {}
 
     def renewed(self) -> None:
@@ -307,7 +307,7 @@ class Library(TreeLoader):
     def _loaded_code(self, piece: Piece) -> bytes:
         return self._code[piece]
 
-    def _function(self, piece: Piece, name: str) -> Function | None:
+    def _function(self, piece: Piece, name: str) -> RemoteFunction | None:
         """Kernel ``name`` of the loaded ``piece``; none that its table of kernels lacks, whoever says so."""
         table = self._tables[piece]
         if table is not None and name not in table:

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from conformance.engine.compiler import Compiler
 from conformance.engine.library import Found, Loader, LostLoading, Piece, TreeLoader, not_compiled
 from conformance.engine.modes import Tree
-from conformance.engine.remote_executor import Function, Lost
+from conformance.engine.remote_executor import Lost, RemoteFunction
 from conformance.outcome import INFRASTRUCTURE
 from conformance.port.code_objects import embedded
 from conformance.port.compiling.cache import Made
@@ -135,7 +135,7 @@ class Launchers(TreeLoader):
     def _loaded_code(self, piece: Piece) -> bytes:
         return self._made[piece.label].code
 
-    def _function(self, label: str, name: str) -> Function | None:
+    def _function(self, label: str, name: str) -> RemoteFunction | None:
         piece = Piece(label)
         if (piece, name) not in self._functions:
             self._functions[piece, name] = self._loader().function(self._modules[piece], name, launcher=True)

@@ -61,7 +61,7 @@ _Answer = TypeVar("_Answer", CodeLoaded, FunctionFound, CallFound)
 
 
 @dataclass(frozen=True)
-class Function:
+class RemoteFunction:
     """A kernel of a loaded code object, in this executor; where known, the most threads of a block of it, and the bytes
     of its ``__shared__`` variables."""
 
@@ -124,22 +124,22 @@ class Executor:
         answer = self._ask(LoadCode(0, arena.size, len(code), label, launchers), CodeLoaded)
         return answer.module, answer.kernels
 
-    def function(self, module: int, name: str, launcher: bool = False) -> Function | None:
+    def function(self, module: int, name: str, launcher: bool = False) -> RemoteFunction | None:
         """The kernel ``name`` of a loaded code object, or the host function; ``None`` where it has none. Raises
         ``HipError`` and ``Lost``."""
         self.drain()
         answer = self._ask(FindFunction(module, name, launcher), FunctionFound)
-        return None if answer.function is None else Function(name, answer.function, shared=answer.shared)
+        return None if answer.function is None else RemoteFunction(name, answer.function, shared=answer.shared)
 
-    def library(self, name: str) -> tuple[Function | None, str]:
+    def library(self, name: str) -> tuple[RemoteFunction | None, str]:
         """As ``function`` the call ``name`` of the vendor's library; the library's name, or why there is none."""
         self.drain()
         answer = self._ask(FindCall(name), CallFound)
-        return None if answer.function is None else Function(name, answer.function), answer.about
+        return None if answer.function is None else RemoteFunction(name, answer.function), answer.about
 
     def submit(
         self,
-        function: Function,
+        function: RemoteFunction,
         launch: Launch,
         orders: tuple[str, ...],
         must_fault: bool = False,
@@ -304,7 +304,7 @@ def _error(end: DeviceError | Misused | None) -> HipError | Misuse | None:
     return end.error() if isinstance(end, DeviceError) else None if end is None else Misuse(end.misuse)
 
 
-def _block_limit(function: Function, launch: Launch) -> str:
+def _block_limit(function: RemoteFunction, launch: Launch) -> str:
     """What the code object says against the launch, for an error of it."""
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     if function.most_threads is None or threads <= function.most_threads:

@@ -13,7 +13,7 @@ from conformance.engine.compiler import Compiler
 from conformance.engine.library import Library, LostLoading
 from conformance.engine.modes import Tree
 from conformance.engine.protocol import CompiledParameterRow, KernelRow
-from conformance.engine.remote_executor import Function, Lost
+from conformance.engine.remote_executor import Lost, RemoteFunction
 from conformance.port.compiling.cache import Made
 from conformance.port.compiling.cut import Block, Cuts
 from conformance.port.compiling.partly import Broken
@@ -79,8 +79,8 @@ class Machine:
         self.loaded.append(name)
         return len(self.loaded) - 1, [row(kernel) for kernel in self.has[name]]
 
-    def function(self, module: int, name: str, launcher: bool = False) -> Function | None:
-        return Function(f"{name} of {self.loaded[module]}", 0)
+    def function(self, module: int, name: str, launcher: bool = False) -> RemoteFunction | None:
+        return RemoteFunction(f"{name} of {self.loaded[module]}", 0)
 
 
 def row(name: str) -> KernelRow:

@@ -14,7 +14,7 @@ from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.engine.coding import receive
 from conformance.engine.ipc import Arena, Channel, Progress, pair
 from conformance.engine.protocol import LoadCode, RunLaunch, ShareArena
-from conformance.engine.remote_executor import Executor, Function, Lost
+from conformance.engine.remote_executor import Executor, Lost, RemoteFunction
 from conformance.runtimes.hip.errors import HipError
 
 LAUNCH = Launch(
@@ -28,7 +28,7 @@ LAUNCH = Launch(
         Buffer("out", "f32", "out", np.array([7, 7, 7], np.float32)),
     ),
 )
-KERNEL = Function("k", 0)
+KERNEL = RemoteFunction("k", 0)
 ORDERS = ("forward", "reverse")
 
 
@@ -148,7 +148,7 @@ def test_an_error_of_the_device_is_raised_for_its_order(talk):
 @pytest.mark.parametrize(("most", "told"), [(16, True), (32, False), (None, False)])
 def test_an_error_names_the_limit_of_the_code_object_that_the_launch_is_beyond(talk, most, told):
     executor = talk(lambda message, number, arenas: launched({**ERROR, "code": 9}))
-    launch = executor.submit(Function("k", 0, most), LAUNCH, ("forward",))
+    launch = executor.submit(RemoteFunction("k", 0, most), LAUNCH, ("forward",))
     with pytest.raises(HipError) as caught:
         executor.result(launch, "forward")
     assert ("blocks of at most 16 threads" in str(caught.value)) == told

@@ -10,7 +10,6 @@ PACKAGE = Path(__file__).resolve().parents[2] / "conformance"
 
 SHARED = {
     "Family": "a launch family, and its stanza in a spec's schema",
-    "Function": "a kernel's function on a device, and in an executor elsewhere",
     "KernelRow": "a row of a spec's schema, and a kernel as a loaded module reports it",
     "Places": "where definitions are, and lines of code that executors report",
     "Pool": "of judges, and of texts in an HTML page",

@@ -15,7 +15,7 @@ from conformance.engine.executor_client import Launching
 from conformance.engine.executor_host import ExecutorState, Host
 from conformance.engine.ipc import Channel
 from conformance.engine.messages import ORDERS, Setup
-from conformance.engine.remote_executor import Executor, Function, Lost
+from conformance.engine.remote_executor import Executor, Lost, RemoteFunction
 from conformance.outcome import Failure
 from conformance.port.compiling.in_child import compile_in_child
 from conformance.port.compiling.target import CompileLimits, CompileTarget
@@ -97,11 +97,11 @@ class Port(Held):
         state = self._start()
         code, label, self._launchers = self._code
         self._module, _ = self._executor.load(code, label, self._launchers)
-        self._functions: dict[str, Function | None] = {}
+        self._functions: dict[str, RemoteFunction | None] = {}
         self.used = False
         assert state.ready is not None
 
-    def function(self, name: str) -> Function | None:
+    def function(self, name: str) -> RemoteFunction | None:
         if name not in self._functions:
             self._functions[name] = self._executor.function(self._module, name, self._launchers)
         return self._functions[name]

@@ -21,7 +21,7 @@ from conformance.engine.library import Library
 from conformance.engine.linked_launchers import Launchers
 from conformance.engine.messages import Compile, Compiled, Ready, Setup, run_member
 from conformance.engine.protocol import KernelRow
-from conformance.engine.remote_executor import Function as Numbered
+from conformance.engine.remote_executor import RemoteFunction
 from conformance.engine.timing.measure import Bench, count
 from conformance.engine.timing.requests import Time, Timed, TimeTrees
 from conformance.engine.timing.workload import large_launch
@@ -59,12 +59,12 @@ class LocalLoader:
         rows = self._device.runtime.module_kernels(int(module.handle))
         return len(self._modules) - 1, None if rows is None else tuple(map(KernelRow.of, rows))
 
-    def function(self, module: int, name: str, launcher: bool = False) -> Numbered | None:
+    def function(self, module: int, name: str, launcher: bool = False) -> RemoteFunction | None:
         function = (self._device.launcher if launcher else self._device.function)(self._modules[module], name)
         if function is None:
             return None
         self.functions.append(function)
-        return Numbered(function.name, len(self.functions) - 1)
+        return RemoteFunction(function.name, len(self.functions) - 1)
 
 
 class Timer:
