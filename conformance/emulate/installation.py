@@ -2,7 +2,7 @@
 
 ``installation`` makes it once, in the cache::
 
-    lib/      the isa runtime as libamdhip64, and libhiprtc, also by the names of ROCm 5 to 7
+    lib/      the isa runtime as libamdhip64, and a libhiprtc whose calls fail, also by the names of ROCm 5 to 7
     include/  HIP's headers that this machine has
     amdgcn/   the device libraries that this machine has
     bin/      hipcc, hipconfig, rocminfo, rocm_agent_enumerator: shell scripts (``conformance/emulate/bin``)
@@ -23,11 +23,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from conformance.files import cache_folder
+from conformance.port.compiling.target import NoHipcc, require_hipcc
 from conformance.runtimes.cpu.build import Plan, build
 from conformance.runtimes.isa.build import isa_plan
-from conformance.toolchains.amd import HIPCC_KINDS, AmdToolchain, find_toolchain
+from conformance.toolchains.amd import AmdToolchain
 from conformance.toolchains.headers import headers_of, hip_version
-from conformance.toolchains.targets import AmdError, target
+from conformance.writing import write_text
 
 SCRIPTS = Path(__file__).with_name("bin")
 LIBRARIES = ("libamdhip64.so", "libhiprtc.so")
@@ -36,6 +37,7 @@ RELEASES = ("5", "6", "7")
 
 FUNCTIONS = Path(__file__).with_name("hip_functions.txt")
 """Functions of HIP 5.2 to 7 that return a ``hipError_t``. A program may link any of them."""
+HIPRTC = Path(__file__).with_name("hiprtc.cpp")
 
 _ABSENT = """// Every function of HIP that the runtime may lack, for programs to link: it says so and fails.
 #include "api.h"
@@ -58,9 +60,8 @@ def installation(arch: str) -> Path:
     """
     runtime = build(program_plan())
     compiler = _compiler(arch)
-    words = _words(compiler)
     texts = {path.name: _filled(path.read_text(encoding="utf-8"), arch, compiler) for path in SCRIPTS.iterdir()}
-    links = {**_libraries(runtime), **_of_rocm(words)}
+    links = {**_libraries(runtime), **_of_rocm(compiler)}
     parts = [*(f"{name} {text}" for name, text in sorted(texts.items())), *(f"{a} {b}" for a, b in links.items())]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     home = cache_folder() / "emulate"
@@ -80,25 +81,28 @@ def installation(arch: str) -> Path:
 
 
 def absent_functions(plan: Plan) -> list[str]:
-    """The functions of HIP that the sources of ``plan`` do not define, in the order of the alphabet."""
+    """The functions of HIP that the sources of ``plan`` do not define, in the order of the alphabet.
+
+    The libraries are compiled together with what stands in for these, so that none of them can be asked.
+    """
     texts = (file.read_text(encoding="utf-8") for file in plan.files("libamdhip64.so"))
     there = {name for text in texts for name in _DEFINED.findall(text)}
     return [name for name in FUNCTIONS.read_text(encoding="utf-8").split() if name not in there]
 
 
 def program_plan() -> Plan:
-    """The isa runtime with every function that a program may link (``FUNCTIONS``)."""
+    """The isa runtime with every function that a program may link (``FUNCTIONS``, ``HIPRTC``).
+
+    Raises ``FileError`` where the cache cannot be written.
+    """
     plan = isa_plan()
     text = _ABSENT + "".join(map(_STUB.format, absent_functions(plan)))
     home = cache_folder() / "emulate"
-    home.mkdir(parents=True, exist_ok=True)
     file = home / f"absent-{hashlib.sha256(text.encode()).hexdigest()[:16]}.cpp"
     if not file.is_file():
-        with tempfile.NamedTemporaryFile("w", dir=home, suffix=".part", delete=False) as part:
-            part.write(text)
-        os.replace(part.name, file)
-    hip = "libamdhip64.so"
-    return replace(plan, sources={**plan.sources, hip: (*plan.sources[hip], file)})
+        write_text(file, text)
+    hip, rtc = LIBRARIES
+    return replace(plan, sources={hip: (*plan.sources[hip], file), rtc: (HIPRTC,)})
 
 
 def environment(root: Path, arch: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -115,13 +119,14 @@ def environment(root: Path, arch: str, given: Mapping[str, str]) -> dict[str, st
 def _compiler(arch: str) -> AmdToolchain | str:
     """The compiler for AMD targets with HIP's headers, or what is lacking."""
     try:
-        return find_toolchain([target(arch)], HIPCC_KINDS)
-    except (AmdError, OSError) as error:
+        return require_hipcc(arch)
+    except NoHipcc as error:
         return str(error)
 
 
-def _words(compiler: AmdToolchain | str) -> tuple[str, ...]:
-    return () if isinstance(compiler, str) else compiler.options
+def _headers(compiler: AmdToolchain) -> Path:
+    """The folder with HIP's headers that ``compiler`` reads."""
+    return headers_of(compiler.options) or Path("/usr/include")
 
 
 def _filled(script: str, arch: str, compiler: AmdToolchain | str) -> str:
@@ -132,8 +137,7 @@ def _filled(script: str, arch: str, compiler: AmdToolchain | str) -> str:
     else:
         script = script.replace("@COMPILER@", shlex.join(compiler.command))
         script = script.replace("@OPTIONS@", shlex.join(compiler.options))
-        folder = headers_of(compiler.options) or Path("/usr/include")
-        version = hip_version(folder) or _UNKNOWN
+        version = hip_version(_headers(compiler)) or _UNKNOWN
     return script.replace("@ARCH@", arch).replace("@VERSION@", version)
 
 
@@ -143,13 +147,13 @@ def _libraries(runtime: Path) -> dict[str, Path]:
     return {f"lib/{name}{ending}": runtime / name for name in LIBRARIES for ending in endings}
 
 
-def _of_rocm(words: tuple[str, ...]) -> dict[str, Path]:
-    """The links to HIP's headers and the device libraries that a compiler with the options ``words`` reads."""
-    if not words:
+def _of_rocm(compiler: AmdToolchain | str) -> dict[str, Path]:
+    """The links to HIP's headers and the device libraries that ``compiler`` reads; none where there is none."""
+    if isinstance(compiler, str):
         return {}
-    headers = headers_of(words) or Path("/usr/include")
+    headers = _headers(compiler)
     links = {f"include/{name}": headers / name for name in ("hip", "hsa") if (headers / name).is_dir()}
-    trees = (Path(word.partition("=")[2]) for word in words if word.startswith("--rocm-path="))
+    trees = (Path(word.partition("=")[2]) for word in compiler.options if word.startswith("--rocm-path="))
     libraries = next((tree / "amdgcn" for tree in trees if (tree / "amdgcn").is_dir()), None)
     return {**links, **({} if libraries is None else {"amdgcn": libraries})}
 

@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 
 from conformance.emulate.installation import FUNCTIONS, SCRIPTS, absent_functions, environment
+from conformance.port.compiling.target import NoHipcc, require_hipcc
 from conformance.runtimes.isa.build import isa_plan
-from conformance.toolchains.amd import HIPCC_KINDS, find_toolchain
-from conformance.toolchains.targets import AmdError, target
 
 PROGRAMS = Path(__file__).with_name("programs")
 TARGETS = ("gfx942", "gfx1100")
+
+
+def functions() -> list[str]:
+    return FUNCTIONS.read_text(encoding="utf-8").split()
 
 
 def emulate(*words: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -31,8 +34,8 @@ Build = Callable[[str, str], Path]
 def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Builds a program of ``PROGRAMS`` for a target by the installation's own hipcc, once."""
     try:
-        find_toolchain([target("gfx942")], HIPCC_KINDS)
-    except AmdError as error:
+        require_hipcc("gfx942")
+    except NoHipcc as error:
         pytest.skip(f"NOTHING COMPILED FOR AMD TARGETS: {error}")
     made: dict[tuple[str, str], Path] = {}
 
@@ -75,7 +78,7 @@ def test_code_for_another_gpu_is_not_launched(built: Build) -> None:
 
 
 @pytest.mark.nightly("builds the runtime of programs and a program")
-def test_a_fault_names_kernel_thread_and_allocation_and_the_program_ends_as_it_would(built: Build) -> None:
+def test_a_fault_names_kernel_thread_and_allocation_and_is_an_error_to_the_program(built: Build) -> None:
     done = emulate("--arch", "gfx942", "--", built("saxpy.hip", "gfx942"), 100000)
     assert done.returncode == 1
     assert "hipGetLastError(): hipErrorIllegalAddress" in done.stdout
@@ -133,6 +136,30 @@ def test_build_scripts_find_a_rocm_installation() -> None:
     assert {file.name for file in (root / "lib").iterdir()} >= {"libamdhip64.so", "libamdhip64.so.6", "libhiprtc.so.7"}
 
 
+@pytest.mark.nightly("builds the runtime of programs and a program")
+def test_a_program_that_compiles_while_it_runs_is_told_that_nothing_does(tmp_path: Path, built: Build) -> None:
+    built("graph.cpp", "gfx942")  # or skips
+    program = tmp_path / "hiprtc"
+    assert emulate("--", "hipcc", PROGRAMS / "hiprtc.cpp", "-lhiprtc", "-o", program).returncode == 0
+    done = emulate("--", program)
+    assert (done.returncode, done.stdout) == (1, "HIPRTC_ERROR_COMPILATION\n")
+    said = "hiprtcCreateProgram: hiprtc compiles nothing here; compile the source with hipcc"
+    assert done.stderr == f"candle-parity: {said}\n"
+
+
+LACKING = """
+import ctypes, sys
+library = ctypes.CDLL("libamdhip64.so")
+print(*(name for name in sys.argv[1:] if not hasattr(library, name)))
+"""
+
+
+@pytest.mark.nightly("builds the runtime of programs")
+def test_the_library_has_every_function_of_hip() -> None:
+    done = emulate("--", sys.executable, "-c", LACKING, "no_such_function", *functions())
+    assert done.stdout == "no_such_function\n", done.stderr
+
+
 @pytest.mark.nightly("builds the runtime of programs")
 @pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -TERM $$", -15)])
 def test_how_the_program_ends_is_how_the_command_ends(script: str, code: int) -> None:
@@ -164,7 +191,7 @@ def test_the_installation_comes_first_and_choices_of_the_caller_stay() -> None:
 
 
 def test_every_function_of_hip_is_there_or_says_that_it_is_not() -> None:
-    names = FUNCTIONS.read_text(encoding="utf-8").split()
+    names = functions()
     absent = absent_functions(isa_plan())
     assert names == sorted(set(names))
     assert set(absent) < set(names)
