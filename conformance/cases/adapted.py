@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -68,31 +69,42 @@ def _argument(
 
 
 def _packed(one: OwnParameter, told: Mapping[str, Argument], names: Mapping[str, int]) -> bytes:
-    """A struct as C lays it out: each field at a multiple of its element's size, all of the largest one's."""
-    content, largest = b"", 1
-    for field in one.struct:
-        size = dtype(field.type).size
-        largest = max(largest, size)
+    """A struct in memory, what its fields do not fill with 0."""
+    layout = layout_of(one)
+    content = bytearray(layout.size)
+    for field, at in zip(one.struct, layout.offsets, strict=True):
         given = _content(field, told, names)
         if given.size > field.room:
             raise ValueError(f"a field of {field.room} elements gets {given.size} here; raise its room")
-        content = content.ljust(-(-len(content) // size) * size, b"\0") + given.tobytes().ljust(
-            field.room * size, b"\0"
-        )
-    return content.ljust(-(-len(content) // largest) * largest, b"\0")
+        content[at : at + given.nbytes] = given.tobytes()
+    return bytes(content)
 
 
-def size_of(one: OwnParameter) -> tuple[int, int]:
-    """The bytes of a parameter by value, and its alignment; raises ``ValueError`` for a struct that is too large."""
-    fields, end, largest = _values(one), 0, 1
-    for field in fields:
+@dataclass(frozen=True)
+class ParameterLayout:
+    """A parameter by value in memory: its bytes, its alignment, and where its values are, in bytes."""
+
+    size: int
+    alignment: int
+    offsets: tuple[int, ...]
+
+
+@cache
+def layout_of(one: OwnParameter) -> ParameterLayout:
+    """As C lays out a parameter by value: each field at a multiple of its element's size, all of the largest one's.
+
+    Raises ``ValueError`` for a struct that is too large.
+    """
+    offsets, end, largest = list[int](), 0, 1
+    for field in _values(one):
         size = dtype(field.type).size
         largest = max(largest, size)
-        end = -(-end // size) * size + field.room * size
+        offsets.append(-(-end // size) * size)
+        end = offsets[-1] + field.room * size
     size = -(-end // largest) * largest
     if size > _LARGEST:
         raise ValueError(f"a struct of {size} bytes; {_LARGEST} are the most")
-    return size, largest
+    return ParameterLayout(size, largest, tuple(offsets))
 
 
 def _content(one: OwnValue, told: Mapping[str, Argument], names: Mapping[str, int]) -> NDArray[Any]:

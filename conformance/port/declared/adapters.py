@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from conformance.adapter import AdapterRow, OwnParameter
 from conformance.cases import cases_for, has_cases, launch_for
-from conformance.cases.adapted import adapted, size_of
+from conformance.cases.adapted import adapted, layout_of
 from conformance.dtypes import dtype
 from conformance.port.declared.known import matches
 from conformance.port.definitions.source_text import SourceError
@@ -38,7 +38,7 @@ def check_adapters(rows: Sequence[AdapterRow], kernels: Mapping[str, Kernel], wh
                 raise SourceError(f"{place}: {kernel.name} is ambiguous: row {other} matches it too; make one narrower")
             try:
                 for parameter in row.params:
-                    size_of(parameter)
+                    layout_of(parameter)
                 if has_cases(kernel):
                     case = next(iter(cases_for(kernel)))
                     adapted(row, kernel, case, launch_for(kernel, case), _WAVE)
@@ -77,7 +77,8 @@ def _form(one: OwnParameter, kernel: Kernel) -> tuple[bool, int, int]:
         return parameter.pointer, size, size
     if one.value is not None and one.value.array is not None:
         return True, 8, 8
-    return False, *size_of(one)
+    layout = layout_of(one)
+    return False, layout.size, layout.alignment
 
 
 def _shown(one: OwnParameter) -> str:
