@@ -1,11 +1,12 @@
-"""Cases in the launch geometry that a port declares, and those that it never launches."""
+"""Cases in the launch geometry and with the arguments that a port declares, and those that it never launches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from conformance.adapter import AdapterRow
 from conformance.cases.adapted import adapted
 from conformance.cases.case import Case
 from conformance.cases.geometry import is_launched, launched_as
@@ -18,7 +19,7 @@ from conformance.port.declared.declared import Declared
 from conformance.port.declared.geometry import geometry_of
 from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
-from conformance.verdict.evidence import IMPOSSIBLE_GEOMETRY
+from conformance.verdict.evidence import IMPOSSIBLE_ARGUMENTS, IMPOSSIBLE_GEOMETRY
 from conformance.verdict.trials import TrialCase
 
 
@@ -26,34 +27,47 @@ class NoLaunch(Exception):
     """The port's condition leaves no case of a kernel, or has no answer; the message names file and row."""
 
 
-def with_geometry(cases: Iterable[TrialCase], declared: Declared, kernel: str, wave: int) -> Iterator[TrialCase]:
+def with_geometry(cases: Iterator[TrialCase], declared: Declared, kernel: str, wave: int) -> Iterator[TrialCase]:
     """``cases`` of ``kernel`` with the geometry that the port declares, if it does; a case that cannot be launched with
     it has a flaw, which names the file and the row."""
     row = geometry_of(declared.launch, kernel)
     if row is None:
-        yield from cases
-        return
+        return cases
     where = _place(declared, row)
-    for case in cases:
-        try:
-            yield replace(case, launch=launched_as(row, case.case, case.launch, wave, where))
-        except ValueError as error:
-            yield replace(case, flaw=str(error), evidence=Evidence(fault=IMPOSSIBLE_GEOMETRY))
+
+    def launched(case: TrialCase) -> Launch:
+        return launched_as(row, case.case, case.launch, wave, where)
+
+    return _launched_otherwise(cases, launched, IMPOSSIBLE_GEOMETRY)
 
 
-def with_parameters(cases: Iterable[TrialCase], declared: Declared, kernel: Kernel, wave: int) -> Iterator[TrialCase]:
+def with_parameters(cases: Iterator[TrialCase], declared: Declared, kernel: Kernel, wave: int) -> Iterator[TrialCase]:
     """``cases`` of ``kernel`` with the arguments that the port declares, if it does; a case that has none has a flaw,
     which names the file and the row."""
     row = adapter_of(declared.adapter, kernel.name)
     if row is None:
-        yield from cases
-        return
-    where = f"{Path(declared.file).name or OPTIONS_FILE}: adapter, row {declared.adapter.index(row) + 1}"
+        return cases
+    where = _place(declared, row)
+
+    def launched(case: TrialCase) -> Launch:
+        try:
+            return adapted(row, kernel, case.case, case.launch, wave)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+
+    return _launched_otherwise(cases, launched, IMPOSSIBLE_ARGUMENTS)
+
+
+def _launched_otherwise(
+    cases: Iterator[TrialCase], launched: Callable[[TrialCase], Launch], impossible: str
+) -> Iterator[TrialCase]:
+    """``cases``, each with what ``launched`` makes of its launch; where that raises ``ValueError``, with a flaw whose
+    fault is ``impossible``."""
     for case in cases:
         try:
-            yield replace(case, launch=adapted(row, kernel, case.case, case.launch, wave))
+            yield replace(case, launch=launched(case))
         except ValueError as error:
-            yield replace(case, flaw=f"{where}: {error}", evidence=Evidence(fault=IMPOSSIBLE_GEOMETRY))
+            yield replace(case, flaw=str(error), evidence=Evidence(fault=impossible))
 
 
 def launched_by_port(
@@ -80,7 +94,8 @@ def launched_by_port(
     return tuple(ever), tuple(never)
 
 
-def _place(declared: Declared, row: GeometryRow) -> str:
+def _place(declared: Declared, row: GeometryRow | AdapterRow) -> str:
     """``candle-parity.toml: launch, row 2 ('mul_mat_q4_*')``."""
     file = Path(declared.file).name or OPTIONS_FILE
-    return f"{file}: launch, row {declared.launch.index(row) + 1} ({shortened(row.kernels)!r})"
+    part, rows = ("launch", declared.launch) if isinstance(row, GeometryRow) else ("adapter", declared.adapter)
+    return f"{file}: {part}, row {rows.index(row) + 1} ({shortened(row.kernels)!r})"

@@ -57,6 +57,9 @@ _ADDRESS_FAULTS = ("read past the end", "write past the end", "wild address", "i
 IMPOSSIBLE_GEOMETRY = "impossible geometry"
 """The fault of a launch that is not made: the port declares a geometry that no device has."""
 
+IMPOSSIBLE_ARGUMENTS = "impossible arguments"
+"""The fault of a launch that is not made: the parameters that the port declares have no arguments in this case."""
+
 _FAULTS: list[tuple[str, str]] = own_yaml(Path(__file__).with_name("faults.yaml"))
 
 

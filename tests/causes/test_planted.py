@@ -170,6 +170,7 @@ ELSEWHERE = {
         [cause for cause, _ in (*PRODUCTS.values(), *RANDOM.values())],
         "tests/libraries has libraries with the mistake and without",
     ),
+    "impossible-arguments": "tests/cli/test_adapters.py has a port with the mistake, and without",
     "outside-scratch": "tests/rocm_runtime/test_launchers.py follows the advice, on a device without guard pages",
 }
 """Causes that no kernel of this file has, with the reason."""

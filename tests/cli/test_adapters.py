@@ -116,6 +116,18 @@ def test_a_mistake_behind_an_adapter_is_seen(cli, port, declared: Path) -> None:
     assert "parameter 3 is Strided, candle-parity.toml declares 84 bytes at offset 16" in row["message"]
 
 
+@pytest.mark.slow("a whole run by the command")
+def test_arguments_that_cannot_be_made_are_a_cause(cli, port, declared: Path) -> None:
+    port(PORT.replace("[10]", "[1]"), "unary.hip")
+    (declared / "candle-parity.toml").write_text(DECLARED.replace("room = 10", "room = 1"))
+    said = cli("run", "--runtime", "cpu", "--kernels", declared, "--order", "forward", "uneg_f32")
+    row = said.kernel("uneg_f32")
+    assert row["status"] == "fail"
+    assert {one["evidence"]["fault"] for one in row["observations"]} == {"impossible arguments"}
+    assert "candle-parity.toml: adapter, row 1 ('uneg_f32'): parameter 3: " in row["failures"][0]["why"]
+    assert "The arguments that the port declares cannot be made" in said.out
+
+
 @pytest.mark.parametrize(
     ("params", "said"),
     [
