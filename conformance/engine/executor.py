@@ -20,6 +20,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
+from typing import get_args
 
 from conformance.engine.coding import decoder, receive, send
 from conformance.engine.executor_server import Server
@@ -28,14 +29,11 @@ from conformance.engine.protocol import (
     CannotOpen,
     ExecutorEnded,
     ExecutorReady,
-    FindCall,
-    FindFunction,
-    LoadCode,
     OpenDevice,
     Ready,
-    RunLaunch,
     StartExecutor,
     StopExecutor,
+    ToExecutor,
 )
 from conformance.notices import take_warnings
 from conformance.processes import die_with_parent
@@ -169,7 +167,7 @@ def main() -> None:
     control = Channel.adopt(int(sys.argv[1]))
     setup = receive(control, SECONDS_TO_OPEN, (OpenDevice,)).message
     assert isinstance(setup, OpenDevice)
-    for kind in (LoadCode, FindFunction, FindCall, RunLaunch):
+    for kind in get_args(ToExecutor):
         decoder(kind)  # once here, and not in every child
     try:
         template = Template(control, setup)

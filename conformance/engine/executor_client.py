@@ -199,10 +199,12 @@ class Launching:
             del self._submitted[id(case)]
         try:
             buffers, damaged = self._executor.result(submitted, order)
-            if submitted.misaligned and self.misaligned is None:
-                self.misaligned = f"{case.id} {submitted.misaligned}"
-            if submitted.leak is not None and self.leak is None:
-                calls, *left = submitted.leak
+            answer = submitted.answer
+            assert answer is not None
+            if answer.misaligned and self.misaligned is None:
+                self.misaligned = f"{case.id} {answer.misaligned}"
+            if answer.leak is not None and self.leak is None:
+                calls, *left = answer.leak
                 self.leak = described(tuple(left), calls, case.id)
         except HipError as error:
             raise error.with_places(self._with_places) from None

@@ -20,7 +20,6 @@ from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Late, Progre
 from conformance.engine.protocol import (
     CallFound,
     CodeLoaded,
-    DeviceError,
     Failed,
     FindCall,
     FindFunction,
@@ -38,7 +37,6 @@ from conformance.engine.protocol import (
 )
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import CANARY, describe
-from conformance.runtimes.hip.errors import HipError
 
 SLOTS = 2
 """Launches on their way at a time: one runs while the one before is judged."""
@@ -73,21 +71,14 @@ class RemoteFunction:
 
 @dataclass
 class Submitted:
-    """A launch on its way: its number, its arena, and what is known of it so far.
-
-    ``leak`` says how many calls of its launcher left how much behind, where each did (``executor_server.Leaks``),
-    ``misaligned`` what was accessed that was not aligned.
-    """
+    """A launch on its way: its number, its arena, and what is known of it so far."""
 
     id: int
     slot: int
     places: Places
     orders: tuple[str, ...]
     limit: str = ""
-    errors: list[HipError | Misuse | None] | None = None
-    untold: int = 0
-    misaligned: str = ""
-    leak: tuple[int, ...] | None = None
+    answer: Launched | None = None
     lost: Lost | None = None
     first: tuple[dict[str, NDArray[Any]], dict[str, str]] | None = None
 
@@ -190,18 +181,18 @@ class Executor:
         memory: they hold until the next launch but one is submitted. Raises the ``HipError`` that the launch ended
         with, ``Misuse`` of a launcher, and ``Lost``.
         """
-        while submitted.errors is None:
+        while submitted.answer is None:
             self._receive(self._waiting[0])
-        number = submitted.orders.index(order)
-        if number >= len(submitted.orders) - submitted.untold and submitted.first is not None:
+        answer, number = submitted.answer, submitted.orders.index(order)
+        if number >= len(submitted.orders) - answer.untold and submitted.first is not None:
             return submitted.first
-        if number >= len(submitted.errors):
+        if number >= len(answer.ends):
             raise Lost("garbled", "its answer about a launch is incomplete")
-        error = submitted.errors[number]
-        if isinstance(error, Misuse):
-            raise error
-        if error is not None:
-            raise error.with_detail(submitted.limit)
+        end = answer.ends[number]
+        if isinstance(end, Misused):
+            raise Misuse(end.misuse)
+        if end is not None:
+            raise end.error().with_detail(submitted.limit)
         if submitted.first is None:
             submitted.first = self._buffers(submitted, number)
         elif not self._equal(submitted, number):
@@ -272,8 +263,7 @@ class Executor:
         if not isinstance(answer, Launched):
             assert isinstance(answer, Failed)
             raise Lost("garbled", f"its answer about a launch is {answer.error.name}")
-        submitted.errors = [_error(end) for end in answer.ends]
-        submitted.untold, submitted.leak, submitted.misaligned = answer.untold, answer.leak, answer.misaligned
+        submitted.answer = answer
 
     def _answer(self, number: int, *kinds: type[FromExecutor]) -> object:
         """The answer to request ``number``, which is one of ``kinds``; raises ``Lost``."""
@@ -298,10 +288,6 @@ class Executor:
                 quiet = now - max(started, min(began, now))
                 if quiet > self.patience or now - started > LONGEST * self.patience:
                     raise Lost("silent", f"no answer within {self.patience:g} s; its process was stopped") from None
-
-
-def _error(end: DeviceError | Misused | None) -> HipError | Misuse | None:
-    return end.error() if isinstance(end, DeviceError) else None if end is None else Misuse(end.misuse)
 
 
 def _block_limit(function: RemoteFunction, launch: Launch) -> str:
