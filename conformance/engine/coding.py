@@ -200,26 +200,32 @@ def _by_type(kind: Any) -> dict[type[Any], _Check]:
         several = _tuple(inner, kind)
         return {list: several, tuple: several}
     if isinstance(kind, type) and is_dataclass(kind):
-        return {dict: _record([kind])}
+        return {dict: _Record([kind])}
     raise TypeError(f"{kind} cannot be in a message")
 
 
 def _union(found: Sequence[dict[type[Any], _Check]]) -> dict[type[Any], _Check]:
     together: dict[type[Any], _Check] = {}
-    records = [each.pop(dict) for each in found if dict in each]
+    records: list[type[Any]] = []
     for each in found:
+        of_maps = each.pop(dict, None)
+        if isinstance(of_maps, _Record):
+            records += of_maps.kinds
+        elif of_maps is not None:
+            raise TypeError("a dataclass with a limit is no alternative of a union")
         if together.keys() & each.keys():
             raise TypeError("alternatives of a union that look alike")
         together.update(each)
     if records:
-        together[dict] = _record([kind for record in records for kind in record.kinds])  # type: ignore[attr-defined]
+        together[dict] = _Record(records)
     return together
 
 
 def _limited(check: _Check, limits: Sequence[Longest | Least | Exactly], kind: Any) -> _Check:
     def limited(value: Any) -> Any:
-        if not all(limit.holds(value) for limit in limits):
-            raise ValueError(f"{getattr(kind, '__name__', kind)} that is not {limits[0]}")
+        for limit in limits:
+            if not limit.holds(value):
+                raise ValueError(f"{getattr(kind, '__name__', kind)} that is not {limit}")
         return check(value)
 
     return limited
@@ -250,7 +256,7 @@ def _tuple(inner: Sequence[Any], kind: Any) -> _Check:
     return exactly
 
 
-class _record:
+class _Record:
     """A map that is one of the dataclasses ``kinds``: that of its keys."""
 
     def __init__(self, kinds: Sequence[type[Any]]) -> None:

@@ -96,9 +96,8 @@ class _Member:
         began, doing = self.progress.read()
         limit = hang_seconds() * _QUIET
         if doing.startswith(COMPILING):
-            limit += (
-                4 * CompileLimits(self.setup.compile_seconds).wall
-            )  # two compilers, and what is left of what they refuse
+            # Two compilers, and what is left of what they refuse.
+            limit += 4 * CompileLimits(self.setup.compile_seconds).wall
         return time.monotonic() - max(self.since, began) > limit
 
     def last_words(self) -> str:

@@ -250,7 +250,10 @@ def test_other_values_are_none(kind: Any, wrong: object) -> None:
         decoder(kind)(wrong)
 
 
-@pytest.mark.parametrize("kind", [Path, list[int], dict[str, int], Inner | dict[str, int], str | Literal["x"]])
+@pytest.mark.parametrize(
+    "kind",
+    [Path, list[int], dict[str, int], Inner | dict[str, int], str | Literal["x"], Annotated[Inner, Exactly(1)] | Other],
+)
 def test_a_type_that_cannot_be_checked_is_refused_before_it_travels(kind: Any) -> None:
     with pytest.raises(TypeError):
         decoder(kind)
