@@ -75,7 +75,7 @@ class Submitted:
 
     id: int
     slot: int
-    places: Places
+    places: BufferPlaces
     orders: tuple[str, ...]
     limit: str = ""
     answer: Launched | None = None
@@ -302,7 +302,7 @@ def _block_limit(function: RemoteFunction, launch: Launch) -> str:
 
 
 @dataclass(frozen=True)
-class Places:
+class BufferPlaces:
     """Where the buffers of a launch lie in an arena: (offset, bytes) each, and the bytes of all with guards.
 
     ``scratch`` are buffers whose content is anybody's, before and after: the executor makes them, behind all others.
@@ -315,7 +315,7 @@ class Places:
     given: Mapping[str, Buffer]
 
 
-def places_of(launch: Launch, pad: int) -> Places:
+def places_of(launch: Launch, pad: int) -> BufferPlaces:
     """Room for the buffers of ``launch`` but scratch, with ``pad`` bytes before each and behind the last."""
     every = {argument.name: argument for argument in launch.args if isinstance(argument, Buffer)}
     for argument in launch.passed or ():
@@ -329,10 +329,10 @@ def places_of(launch: Launch, pad: int) -> Places:
     scratch = tuple(buffer for buffer in every.values() if buffer.role == "scratch")
     spread = {} if launch.spread is None else launch.spread.given
     given = {name: argument for name, argument in spread.items() if isinstance(argument, Buffer)}
-    return Places(tuple(buffers), scratch, max(aligned(at), 1), given)
+    return BufferPlaces(tuple(buffers), scratch, max(aligned(at), 1), given)
 
 
-def fill(arena: Arena, places: Places, pad: int) -> None:
+def fill(arena: Arena, places: BufferPlaces, pad: int) -> None:
     """The content of the buffers before the launch, with canaries in what lies between them."""
     content = np.frombuffer(arena.map, np.uint8, places.total)
     if pad:
@@ -349,7 +349,7 @@ def _pieces(spread: Spread, buffer: Buffer) -> tuple[tuple[int, int, int], ...]:
     return tuple((one.at * size, one.count * size, one.place * size) for one in spread.pieces.get(buffer.name, ()))
 
 
-def slots_of(launch: Launch, places: Places) -> tuple[Slot, ...]:
+def slots_of(launch: Launch, places: BufferPlaces) -> tuple[Slot, ...]:
     """The arguments in order: of a buffer its number and the bytes before its first element, else the value's bytes.
 
     ``None`` is the stream.

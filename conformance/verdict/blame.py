@@ -89,7 +89,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Row:
+class BlameRow:
     """``action`` follows ``event`` in every state that has what is not ``None`` here."""
 
     event: Event
@@ -110,50 +110,50 @@ class Row:
 
 
 TABLE = (
-    Row(Event.RIGHT, Action.COUNT),
-    Row(Event.KNOWN, Action.COUNT),
-    Row(Event.WRONG, Action.COUNT, survives=False),  # memory of a kernel is its own on a GPU
-    Row(Event.WRONG, Action.ALONE, survives=True, fresh=False),
-    Row(Event.WRONG, Action.COUNT_LAST, survives=True, fresh=True),
-    Row(Event.POISONED, Action.ALONE, fresh=False),
-    Row(Event.POISONED, Action.COUNT_LAST, fresh=True),
-    Row(Event.NOT_LOADED, Action.ALONE, fresh=False),
-    Row(Event.NOT_LOADED, Action.COUNT_LAST, fresh=True),
-    Row(Event.LACKING, Action.ALONE, fresh=False),  # a kernel before may have taken all memory
-    Row(Event.LACKING, Action.NOBODY, fresh=True),
-    Row(Event.ENDED, Action.ANEW, mine=False, before=False),
-    Row(Event.ENDED, Action.ALONE, mine=False, before=True),  # neighbours must not keep a kernel from its verdict
-    Row(Event.ENDED, Action.ALONE, mine=True, before=False),
-    Row(Event.ENDED, Action.BLAME, mine=True, before=True),
-    Row(Event.SILENT, Action.ANEW, mine=False, before=False),
-    Row(Event.SILENT, Action.ALONE, mine=False, before=True),
-    Row(Event.SILENT, Action.ALONE, mine=True, before=False, fresh=False),
-    Row(Event.SILENT, Action.BLAME, mine=True, before=False, fresh=True),  # a second wait would tell nothing more
-    Row(Event.SILENT, Action.BLAME, mine=True, before=True),
-    Row(Event.ENDED_LOADING, Action.ALONE, mine=False),
-    Row(Event.ENDED_LOADING, Action.ALONE, mine=True, before=False),
-    Row(Event.ENDED_LOADING, Action.BLAME, mine=True, before=True),
-    Row(Event.SILENT_LOADING, Action.ALONE, mine=False),
-    Row(Event.SILENT_LOADING, Action.ALONE, mine=True, before=False, fresh=False),
-    Row(Event.SILENT_LOADING, Action.BLAME, mine=True, before=False, fresh=True),
-    Row(Event.SILENT_LOADING, Action.BLAME, mine=True, before=True),
-    Row(Event.FAULT, Action.FAIL_CASE, survives=True),
-    Row(Event.FAULT, Action.FAIL_LAST, survives=False),
-    Row(Event.TIME_OUT, Action.FAIL_CASE, survives=True, before=False),
-    Row(Event.TIME_OUT, Action.FAIL_LAST, survives=True, before=True),  # every further one may take as long
-    Row(Event.TIME_OUT, Action.FAIL_LAST, survives=False),
-    Row(Event.DUE, Action.PASS_CASE),
-    Row(Event.NO_ROOM, Action.NOBODY),
-    Row(Event.NOT_LAUNCHED, Action.NOBODY),
-    Row(Event.NO_ADDRESS_SPACE, Action.LEAVE_OUT),
-    Row(Event.UNSUPPORTED, Action.NOBODY, before=False),
-    Row(Event.UNSUPPORTED, Action.STOP, before=True),
-    Row(Event.UNUSED, Action.ANEW, before=False),
-    Row(Event.UNUSED, Action.NOBODY, before=True),
-    Row(Event.MEMBER, Action.ANEW, before=False),
-    Row(Event.MEMBER, Action.NOBODY, before=True),
-    Row(Event.STARTING, Action.ANEW, before=False),
-    Row(Event.STARTING, Action.END_RUN, before=True),
+    BlameRow(Event.RIGHT, Action.COUNT),
+    BlameRow(Event.KNOWN, Action.COUNT),
+    BlameRow(Event.WRONG, Action.COUNT, survives=False),  # memory of a kernel is its own on a GPU
+    BlameRow(Event.WRONG, Action.ALONE, survives=True, fresh=False),
+    BlameRow(Event.WRONG, Action.COUNT_LAST, survives=True, fresh=True),
+    BlameRow(Event.POISONED, Action.ALONE, fresh=False),
+    BlameRow(Event.POISONED, Action.COUNT_LAST, fresh=True),
+    BlameRow(Event.NOT_LOADED, Action.ALONE, fresh=False),
+    BlameRow(Event.NOT_LOADED, Action.COUNT_LAST, fresh=True),
+    BlameRow(Event.LACKING, Action.ALONE, fresh=False),  # a kernel before may have taken all memory
+    BlameRow(Event.LACKING, Action.NOBODY, fresh=True),
+    BlameRow(Event.ENDED, Action.ANEW, mine=False, before=False),
+    BlameRow(Event.ENDED, Action.ALONE, mine=False, before=True),  # neighbours must not keep a kernel from its verdict
+    BlameRow(Event.ENDED, Action.ALONE, mine=True, before=False),
+    BlameRow(Event.ENDED, Action.BLAME, mine=True, before=True),
+    BlameRow(Event.SILENT, Action.ANEW, mine=False, before=False),
+    BlameRow(Event.SILENT, Action.ALONE, mine=False, before=True),
+    BlameRow(Event.SILENT, Action.ALONE, mine=True, before=False, fresh=False),
+    BlameRow(Event.SILENT, Action.BLAME, mine=True, before=False, fresh=True),  # a second wait would tell nothing more
+    BlameRow(Event.SILENT, Action.BLAME, mine=True, before=True),
+    BlameRow(Event.ENDED_LOADING, Action.ALONE, mine=False),
+    BlameRow(Event.ENDED_LOADING, Action.ALONE, mine=True, before=False),
+    BlameRow(Event.ENDED_LOADING, Action.BLAME, mine=True, before=True),
+    BlameRow(Event.SILENT_LOADING, Action.ALONE, mine=False),
+    BlameRow(Event.SILENT_LOADING, Action.ALONE, mine=True, before=False, fresh=False),
+    BlameRow(Event.SILENT_LOADING, Action.BLAME, mine=True, before=False, fresh=True),
+    BlameRow(Event.SILENT_LOADING, Action.BLAME, mine=True, before=True),
+    BlameRow(Event.FAULT, Action.FAIL_CASE, survives=True),
+    BlameRow(Event.FAULT, Action.FAIL_LAST, survives=False),
+    BlameRow(Event.TIME_OUT, Action.FAIL_CASE, survives=True, before=False),
+    BlameRow(Event.TIME_OUT, Action.FAIL_LAST, survives=True, before=True),  # every further one may take as long
+    BlameRow(Event.TIME_OUT, Action.FAIL_LAST, survives=False),
+    BlameRow(Event.DUE, Action.PASS_CASE),
+    BlameRow(Event.NO_ROOM, Action.NOBODY),
+    BlameRow(Event.NOT_LAUNCHED, Action.NOBODY),
+    BlameRow(Event.NO_ADDRESS_SPACE, Action.LEAVE_OUT),
+    BlameRow(Event.UNSUPPORTED, Action.NOBODY, before=False),
+    BlameRow(Event.UNSUPPORTED, Action.STOP, before=True),
+    BlameRow(Event.UNUSED, Action.ANEW, before=False),
+    BlameRow(Event.UNUSED, Action.NOBODY, before=True),
+    BlameRow(Event.MEMBER, Action.ANEW, before=False),
+    BlameRow(Event.MEMBER, Action.NOBODY, before=True),
+    BlameRow(Event.STARTING, Action.ANEW, before=False),
+    BlameRow(Event.STARTING, Action.END_RUN, before=True),
 )
 """Exactly one row for every event and state."""
 

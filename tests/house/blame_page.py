@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from conformance.files import ROOT
-from conformance.verdict.blame import TABLE, TRIES, Event, Row
+from conformance.verdict.blame import TABLE, TRIES, BlameRow, Event
 
 PAGE = ROOT / "docs" / "internals.md"
 
@@ -29,7 +29,7 @@ BEFORE = {
 }
 
 
-def conditions(row: Row) -> Iterator[str]:
+def conditions(row: BlameRow) -> Iterator[str]:
     """What has to hold for ``row``, in words."""
     lost = LOST if row.mine else NEIGHBOUR
     for words, value in ((SURVIVES, row.survives), (MINE, row.mine), (BEFORE.get(row.event, lost), row.before)):

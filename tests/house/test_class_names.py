@@ -11,10 +11,9 @@ PACKAGE = Path(__file__).resolve().parents[2] / "conformance"
 SHARED = {
     "Family": "a launch family, and its stanza in a spec's schema",
     "KernelRow": "a row of a spec's schema, and a kernel as a loaded module reports it",
-    "Places": "where definitions are, and lines of code that executors report",
     "Pool": "of judges, and of texts in an HTML page",
     "Remark": "of a spec's schema, and of a run",
-    "Row": "of records, of the table of blame, and of what doctor prints",
+    "Row": "of records, and of what doctor prints",
 }
 """Names that several have, and for what; none is to be added."""
 
