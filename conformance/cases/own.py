@@ -72,6 +72,4 @@ def _error(kernel: Kernel, problem: str, remedy: str) -> SpecError:
 
 @cache
 def _example(launch: str) -> Kernel:
-    specs = load_specs()
-    entries = (*specs.kernels.values(), *specs.launchers.values(), *specs.libraries.values())
-    return next(kernel for kernel in entries if kernel.launch == launch)
+    return next(kernel for kernel in load_specs().entries.values() if kernel.launch == launch)

@@ -11,6 +11,7 @@ from pathlib import Path
 from conformance.own import OwnFolders
 from conformance.reading import read_bytes
 from conformance.spec import SpecError
+from conformance.spec.entry import ENTRIES, ROWS
 from conformance.spec.kernel import Kernel, Own
 from conformance.spec.load import SpecModule, Specs
 
@@ -31,8 +32,8 @@ def with_own(specs: Specs, folders: OwnFolders, trusted: bool) -> Specs:
         if folder is not None and not folder.is_dir():
             raise SpecError(folders.file, None, f"[own] {what}: there is no folder {folder}", "make it, or correct it")
     digest = _digest(folders)
-    taken = {**specs.kernels, **specs.launchers, **specs.libraries}
-    modules = {*specs.modules, *specs.launcher_modules, *specs.library_modules}
+    taken = specs.entries
+    modules = {name for entry in ENTRIES for name in specs.modules_of(entry)}
     kernels: dict[str, Kernel] = {}
     found: dict[str, SpecModule] = {}
     for path in paths:
@@ -77,7 +78,7 @@ def _read(
     module = SpecModule(spec.module, spec.title, _shown(path, folders), len(document.lines), families)
     for kernel, place in expand(document, spec, _shown(path, folders)):
         if kernel.name in taken:
-            what = "is one of Candle's launchers" if taken[kernel.name].is_launcher else "is one of Candle's kernels"
+            what = f"is one of Candle's {ROWS[taken[kernel.name].entry].plural}"
             remedy = "which its specs judge already: take it out here, or give the port's kernel another name"
             raise document.error(place, f"{kernel.name} {what} ({taken[kernel.name].upstream})", remedy)
         if kernel.name in kernels:
