@@ -99,7 +99,7 @@ def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
 def judgeable(kernels: Sequence[Kernel]) -> list[Kernel]:
     """``kernels`` without those of the port's own where nobody has said ``--own``, which is said on standard error;
     all where there are no others, so that each says why it is not judged."""
-    left = [kernel for kernel in kernels if kernel.own is not None and not kernel.own.trusted]
+    left = [kernel for kernel in kernels if kernel.is_untrusted]
     if not left or len(left) == len(kernels):
         return [*kernels]
     many = len(left) > 1
@@ -109,12 +109,12 @@ def judgeable(kernels: Sequence[Kernel]) -> list[Kernel]:
         "that runs outside of the sandbox",
         file=sys.stderr,
     )
-    return [kernel for kernel in kernels if kernel not in left]
+    return [kernel for kernel in kernels if not kernel.is_untrusted]
 
 
 def judges_own(kernels: Sequence[Kernel]) -> bool:
     """Whether the verdicts on ``kernels`` are on own kernels of the port too."""
-    return any(kernel.own is not None and kernel.own.trusted for kernel in kernels)
+    return any(kernel.own is not None and not kernel.is_untrusted for kernel in kernels)
 
 
 def _check_complete(kernels: Sequence[Kernel]) -> None:

@@ -114,6 +114,11 @@ class Kernel:
     """Of a kernel that Candle does not have, where its port describes it; ``upstream`` is then a line of its spec."""
 
     @property
+    def is_untrusted(self) -> bool:
+        """Whether its reference is Python of a port of which the user has not said that it may run (``--own``)."""
+        return self.own is not None and not self.own.trusted
+
+    @property
     def is_launcher(self) -> bool:
         """Whether this is a host function, a library call among them, which chooses the geometry of its launches
         itself."""

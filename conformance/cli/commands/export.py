@@ -53,7 +53,7 @@ def command(arguments: argparse.Namespace) -> int:
     kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=True)
     check_cases(specs, chosen)
     kernels = judgeable(kernels)
-    if any(kernel.own is not None and not kernel.own.trusted for kernel in kernels):
+    if any(kernel.is_untrusted for kernel in kernels):
         raise UsageError(f"{kernels[0].name}: {UNTRUSTED}")
     files = cases = size = faults = spread = 0
     with progress() as on_progress, np.errstate(all="ignore"):
