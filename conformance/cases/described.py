@@ -32,7 +32,6 @@ from conformance.text import did_you_mean
 if TYPE_CHECKING:
     from conformance.spec.model import FamilyFile, FamilyParameter
 
-_POINTERS = ("info", "input", "indices", "output")
 _ROLES = {"size": ("scalar",), "scalar": ("scalar",), "output": ("out", "inout")}
 """What the spec may call a parameter of a role; those that are not here are ``in``."""
 
