@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -68,31 +68,43 @@ def _argument(
 
 
 def _packed(one: OwnParameter, told: Mapping[str, Argument], names: Mapping[str, int]) -> bytes:
-    """A struct as C lays it out: each field at a multiple of its element's size, all of the largest one's."""
-    content, largest = b"", 1
-    for field in one.struct:
-        size = dtype(field.type).size
-        largest = max(largest, size)
+    """The bytes of a struct; those that no element fills are 0."""
+    form = form_of(one)
+    content = bytearray(form.size)
+    for field, offset in zip(one.struct, form.offsets, strict=True):
         given = _content(field, told, names)
         if given.size > field.room:
             raise ValueError(f"a field of {field.room} elements gets {given.size} here; raise its room")
-        content = content.ljust(-(-len(content) // size) * size, b"\0") + given.tobytes().ljust(
-            field.room * size, b"\0"
-        )
-    return content.ljust(-(-len(content) // largest) * largest, b"\0")
+        content[offset : offset + given.nbytes] = given.tobytes()
+    return bytes(content)
 
 
-def size_of(one: OwnParameter) -> tuple[int, int]:
-    """The bytes of a parameter by value, and its alignment; raises ``ValueError`` for a struct that is too large."""
-    fields, end, largest = _values(one), 0, 1
-    for field in fields:
+@dataclass(frozen=True)
+class ValueForm:
+    """How a parameter by value lies in memory: its bytes, its alignment, and the offset of each of its fields."""
+
+    size: int
+    alignment: int
+    offsets: tuple[int, ...]
+
+
+def form_of(one: OwnParameter) -> ValueForm:
+    """As C lays out a number or a struct: each field at a multiple of its element's size, and the whole a multiple of
+    the largest one's. Raises ``ValueError`` for a struct that is too large."""
+    offsets, end, alignment = [], 0, 1
+    for field in _values(one):
         size = dtype(field.type).size
-        largest = max(largest, size)
-        end = -(-end // size) * size + field.room * size
-    size = -(-end // largest) * largest
-    if size > _LARGEST:
-        raise ValueError(f"a struct of {size} bytes; {_LARGEST} are the most")
-    return size, largest
+        alignment = max(alignment, size)
+        offsets.append(_rounded_up(end, size))
+        end = offsets[-1] + field.room * size
+    whole = _rounded_up(end, alignment)
+    if whole > _LARGEST:
+        raise ValueError(f"a struct of {whole} bytes; {_LARGEST} are the most")
+    return ValueForm(whole, alignment, tuple(offsets))
+
+
+def _rounded_up(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple
 
 
 def _content(one: OwnValue, told: Mapping[str, Argument], names: Mapping[str, int]) -> NDArray[Any]:
