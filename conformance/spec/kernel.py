@@ -64,11 +64,12 @@ class Fix:
 class Own:
     """Where a port describes a kernel of its own, by absolute paths.
 
-    ``reference`` is the module with its reference function, ``families`` the port's folder of launch families (empty:
-    it has none). ``digest`` is over all these files. ``trusted`` says that the user wants the port's Python to run:
-    without it no reference is evaluated.
+    ``spec`` is the file with its stanza, ``reference`` the module with its reference function, ``families`` the port's
+    folder of launch families (empty: it has none). ``digest`` is over all these files. ``trusted`` says that the user
+    wants the port's Python to run: without it no reference is evaluated.
     """
 
+    spec: str
     reference: str
     families: str
     digest: str

@@ -40,7 +40,7 @@ def with_own(specs: Specs, folders: OwnFolders, trusted: bool) -> Specs:
         for kernel, module in _read(path, folders, taken, kernels, modules):
             reference = str(folders.reference / f"{module.name}.py")
             families = "" if folders.families is None else str(folders.families)
-            kernels[kernel.name] = replace(kernel, own=Own(reference, families, digest, trusted))
+            kernels[kernel.name] = replace(kernel, own=Own(str(path), reference, families, digest, trusted))
             found[module.name] = module
     return replace(specs, own=kernels, own_modules=found, own_digest=digest)
 
