@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from conformance import api
 from tests.commands import Said, answer
 from tests.own.ports import OwnPort, changed
 
@@ -57,10 +58,20 @@ def test_the_ports_python_does_not_run_unasked(port: OwnPort, capfd) -> None:
     assert not Path("ran").exists()
 
 
+@pytest.mark.slow("reads every source and spec in a process of a judge")
 def test_beside_candles_own_kernels_are_left_out_unasked(port: OwnPort, capfd) -> None:
     said = run(capfd, "fadd_relu_f32", "ufloor_f64", "ufloor_f32", "--json", "r.json")
     assert "the port's own kernel fadd_relu_f32 is not judged: give --own" in said.err
     assert "own" not in json.loads(Path("r.json").read_text())
+
+
+@pytest.mark.slow("reads every source and spec in a process of a judge")
+def test_a_script_is_told_nothing_on_standard_error(port: OwnPort, capfd) -> None:
+    """``api.judge`` prints nothing; what it leaves out is not in its record."""
+    settings = api.Settings(runtime="cpu", orders=("forward",))
+    record = api.judge("kernels", "fadd_relu_f32", "ufloor_f32", settings=settings, jobs=1)
+    assert record.own == ()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_gate_of_own_kernels_needs_them(port: OwnPort, capfd) -> None:
