@@ -116,6 +116,13 @@ def _digest(folders: OwnFolders) -> str:
 
 
 def _files(folder: Path, suffix: str) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
+    """The files of ``folder`` and the folders in it, links among them, as Python would import from them: each once."""
+    seen: set[str] = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
         folders.sort()
         yield from (Path(place) / name for name in sorted(names) if name.endswith(suffix))
