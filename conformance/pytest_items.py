@@ -48,6 +48,7 @@ from conformance.pytest_nodes import (
 from conformance.record import FileError, Record, write_record
 from conformance.record.assemble import assemble, shown
 from conformance.record.commits import commit_of
+from conformance.record.compare import compared_rows
 from conformance.report.runs import judged_tree
 from conformance.report.terminal import render_terminal
 from conformance.runtimes import runtime_kind
@@ -231,7 +232,7 @@ class Parity:
         if asked.strict or replace(asked, strict=None) == NO_GATE:
             return None
         standing = self._gating.standing
-        known = {} if standing is None else {row.name for row in (*standing.kernels, *standing.launchers) if row.failed}
+        known = {} if standing is None else {row.name for row in compared_rows(standing) if row.failed}
         return lambda name: "fails in the baseline too" if name in known else "the gate decides at the end"
 
     @cached_property
@@ -250,7 +251,7 @@ class Parity:
         kernels, launchers = self.specs.kernels, self.specs.launchers
         named = names_one(self._config.args, (*self.specs.launcher_modules, *launchers))
         called = [*launchers.values()] if named or self._defines_one([*launchers.values()]) else []
-        own = [kernel for kernel in self.specs.own.values() if kernel.own and kernel.own.trusted]
+        own = [kernel for kernel in self.specs.own.values() if not kernel.is_untrusted]
         return [*kernels.values(), *called, *own]
 
     def _defines_one(self, launchers: list[Kernel]) -> bool:
@@ -293,13 +294,16 @@ class Parity:
         if self._pool is not None:
             self._pool.__exit__()
 
-    def pytest_report_header(self) -> str | None:
+    def pytest_report_header(self) -> list[str]:
         if not self._port.wanted:
-            return None
+            return []
         declared = "--parity-kernels" if self._port.declared is None else shown(self._port.declared.file)
         tree = self._port.kernels or kernels_folder()
         of = judged_tree(shown(tree), len(find_sources(tree)), commit_of(tree))
-        return f"candle-parity judges {one_line(of)}, named by {one_line(declared)}"
+        lines = [f"candle-parity judges {one_line(of)}, named by {one_line(declared)}"]
+        if self._port.config is not None and self._port.config.own is not None and not self._port.settings.own:
+            lines.append("candle-parity leaves out the port's own kernels: give --parity-own where you trust the port")
+        return lines
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         if self._port.declared is not None and self._port.wanted and file_path == self._port.declared.file:

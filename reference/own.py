@@ -129,10 +129,8 @@ def _place_of(error: BaseException, file: Path) -> str:
 
 
 def _expected(where: str, family: str, name: str, value: Any, before: NDArray[Any] | None) -> Expected:
-    if isinstance(value, Expected):
-        given, whole = value.value, True
-    else:
-        given, whole = value, False
+    whole = isinstance(value, Expected)
+    given = value.value if whole else value
     if before is None:
         raise OwnReferenceError(f"{where}: {family} answers for {name}, which is a null pointer in this case")
     if not isinstance(given, np.ndarray) or given.dtype != before.dtype:

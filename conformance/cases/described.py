@@ -26,13 +26,12 @@ from conformance.cases.rows import parsed
 from conformance.cases.values import RandomStream, scalar
 from conformance.dtypes import dtype
 from conformance.spec import SpecError
-from conformance.spec.kernel import Kernel
+from conformance.spec.kernel import Kernel, Own
 from conformance.text import did_you_mean
 
 if TYPE_CHECKING:
     from conformance.spec.model import FamilyFile, FamilyParameter
 
-_POINTERS = ("info", "input", "indices", "output")
 _ROLES = {"size": ("scalar",), "scalar": ("scalar",), "output": ("out", "inout")}
 """What the spec may call a parameter of a role; those that are not here are ``in``."""
 
@@ -46,10 +45,9 @@ def families_in(folder: str) -> list[str]:
     return sorted(path.stem for path in Path(folder).glob("*.yaml")) if folder else []
 
 
-@lru_cache(maxsize=64)
 def described(folder: str, name: str, digest: str) -> Family:
     """The launch family ``name`` of the port's ``folder``, whose files have the ``digest``; raises ``SpecError``."""
-    family = _read(Path(folder) / f"{name}.yaml")
+    family = _read(folder, name, digest)
     return Family(lambda kernel: _rows(family), partial(_build, family))
 
 
@@ -61,14 +59,19 @@ def operands_of_info(kernel: Kernel) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _laid_out(folder: str, name: str, digest: str) -> tuple[str, ...]:
-    return tuple(_read(Path(folder) / f"{name}.yaml").laid_out) if name in families_in(folder) else ()
+    return tuple(_read(folder, name, digest).laid_out) if name in families_in(folder) else ()
 
 
-def check_parameters(kernel: Kernel, folder: str) -> None:
+def error_at(kernel: Kernel, problem: str, remedy: str) -> SpecError:
+    """A ``SpecError`` at the line of an own kernel."""
+    assert kernel.own is not None
+    return SpecError(kernel.own.spec, int(kernel.upstream.rpartition(":")[2]), problem, remedy)
+
+
+def check_parameters(kernel: Kernel, own: Own) -> None:
     """Raises ``SpecError``, at the line of ``kernel``, where its parameters are not those of its family, and at that of
     the family for a case that cannot be built."""
-    family = _read(Path(folder) / f"{kernel.launch}.yaml")
-    path, _, line = kernel.upstream.rpartition(":")
+    family = _read(own.families, kernel.launch, own.digest)
     known = [one.name for one in kernel.params]
     for parameter in kernel.params:
         row = family.content.params.get(parameter.name)
@@ -76,16 +79,16 @@ def check_parameters(kernel: Kernel, folder: str) -> None:
             names = ", ".join(family.content.params)
             near = did_you_mean(parameter.name, family.content.params)
             problem = f"launch family {kernel.launch!r} has no parameter {parameter.name!r} of kernel {kernel.name}"
-            raise SpecError(Path(path), int(line), problem, f"it has {names}{near}")
+            raise error_at(kernel, problem, f"it has {names}{near}")
         roles = _ROLES.get(row.role, ("in",))
         if parameter.role not in roles:
             problem = f"parameter {parameter.name!r} of kernel {kernel.name} is {parameter.role}"
             remedy = f"its role in launch family {kernel.launch!r} is {row.role}, so expected {' or '.join(roles)}"
-            raise SpecError(Path(path), int(line), problem, remedy)
+            raise error_at(kernel, problem, remedy)
     missing = [name for name in family.content.params if name not in known]
     if missing:
         problem = f"kernel {kernel.name} lacks {', '.join(missing)}, which launch family {kernel.launch!r} has"
-        raise SpecError(Path(path), int(line), problem, "add it to params of the spec, or take it out of the family")
+        raise error_at(kernel, problem, "add it to params of the spec, or take it out of the family")
     for index, text in enumerate(family.content.cases):
         try:
             _build(family, kernel, Case(kernel.name, parsed([text])[0]), RandomStream(0))
@@ -111,7 +114,9 @@ class _Described:
         return [name for row in self.content.params.values() if row.of for name in row.of]
 
 
-def _read(path: Path) -> _Described:
+@lru_cache(maxsize=64)
+def _read(folder: str, name: str, digest: str) -> _Described:
+    """The file of a family, read again where the ``digest`` of what describes own kernels is another one."""
     # Here, for a run without such families does without YAML and pydantic's models.
     from pydantic import ValidationError
 
@@ -119,6 +124,7 @@ def _read(path: Path) -> _Described:
     from conformance.spec.model import FamilyFile
     from conformance.spec.nodes import read_document
 
+    path = Path(folder) / f"{name}.yaml"
     document = read_document(path)
     try:
         content = FamilyFile.model_validate(document.data)
@@ -127,8 +133,8 @@ def _read(path: Path) -> _Described:
     family = _Described(content, path, document.lines)
     if content.family != path.stem:
         raise family.error(("family",), f"family {content.family!r} in {path.name}", f"call it {path.stem!r}")
-    for name, row in content.params.items():
-        _check_row(family, name, row)
+    for parameter, row in content.params.items():
+        _check_row(family, parameter, row)
     for what in ("grid", "block"):
         for index, text in enumerate(getattr(content, what)):
             _check_expression(family, (what, index), text)

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from conformance.cases import FAMILIES
-from conformance.cases.described import check_parameters, families_in
+from conformance.cases.described import check_parameters, error_at, families_in
 from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
@@ -15,10 +15,11 @@ from conformance.text import did_you_mean
 
 
 def check_own(kernels: Iterable[Kernel]) -> None:
-    """Raises ``SpecError``, at the line of the kernel, for a launch family that there is not, and for parameters or
-    axes with which it cannot make cases."""
+    """Raises ``SpecError``, at the line of one of the own ``kernels``, for a launch family that there is not, and for
+    parameters or axes with which it cannot make cases."""
     for kernel in kernels:
-        folder = "" if kernel.own is None else kernel.own.families
+        assert kernel.own is not None
+        folder = kernel.own.families
         described = families_in(folder)
         for name in described:
             if name in FAMILIES:
@@ -27,7 +28,7 @@ def check_own(kernels: Iterable[Kernel]) -> None:
         if kernel.launch in FAMILIES:
             _check_shipped(kernel)
         elif kernel.launch in described:
-            check_parameters(kernel, folder)
+            check_parameters(kernel, kernel.own)
         else:
             raise _unknown_family(kernel, described)
 
@@ -38,7 +39,7 @@ def _check_shipped(kernel: Kernel) -> None:
     wanted = [(one.name, one.role, one.pointer) for one in like.params]
     if [(one.name, one.role, one.pointer) for one in kernel.params] != wanted:
         takes = ", ".join(f"{one.name}: {one.role} {one.dtype}{'*' * one.pointer}" for one in like.params)
-        raise _error(
+        raise error_at(
             kernel,
             f"kernel {kernel.name} has other parameters than launch family {kernel.launch!r}",
             f"expected {{{takes}}} with any dtypes, or `launch:` with another family",
@@ -48,7 +49,7 @@ def _check_shipped(kernel: Kernel) -> None:
     except KeyError as missing:
         axis = str(missing.args[0])
         value = like.variant.get(axis, "...")
-        raise _error(
+        raise error_at(
             kernel,
             f"launch family {kernel.launch!r} needs the axis {axis} of its kernels",
             f"add it to the stanza, such as `variant: {{{axis}: {value}}}`, as {like.name} has it",
@@ -58,20 +59,13 @@ def _check_shipped(kernel: Kernel) -> None:
 def _unknown_family(kernel: Kernel, known: Iterable[str]) -> SpecError:
     """That there is no launch family of the kernel's name."""
     names = [*known, *FAMILIES]
-    return _error(
+    return error_at(
         kernel,
         f"there is no launch family {kernel.launch!r}",
         f"expected one of {', '.join(names)}{did_you_mean(kernel.launch, names)}",
     )
 
 
-def _error(kernel: Kernel, problem: str, remedy: str) -> SpecError:
-    path, _, line = kernel.upstream.rpartition(":")
-    return SpecError(Path(path), int(line), problem, remedy)
-
-
 @cache
 def _example(launch: str) -> Kernel:
-    specs = load_specs()
-    entries = (*specs.kernels.values(), *specs.launchers.values(), *specs.libraries.values())
-    return next(kernel for kernel in entries if kernel.launch == launch)
+    return next(kernel for kernel in load_specs().entries.values() if kernel.launch == launch)

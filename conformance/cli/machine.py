@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Literal
 
-from conformance.files import cache_folder, version
+from conformance.files import cache_folder, own_python, version
 from conformance.record.commits import harness_commit
 from conformance.runtimes import NAMES, known_kind, runtime_kind
 from conformance.runtimes.cpu.control import processor
@@ -31,7 +31,7 @@ _OS = Path("/etc/os-release")
 _LEAST_ROOM = 1 << 30
 _ANY_NVIDIA = "sm_90"
 """nvcc is the same for every architecture."""
-_OPEN = "import sys; from conformance.runtimes.hip.{0} import *; print(open_{1}(sys.argv[1:]).about)"
+_OPEN = "from conformance.runtimes.hip.{0} import *; print(open_{1}(sys.argv[1:]).about)"
 _LIBRARIES = (
     ("blas", "gemm", matrix_products.VARIABLE, _OPEN.format("matrix_products", "products")),
     ("rand", "rand", random_numbers.VARIABLE, _OPEN.format("random_numbers", "generators")),
@@ -152,7 +152,7 @@ def _libraries(choice: Choice) -> Iterator[Row]:
     """The libraries of matrix products and random numbers, by runtime; opened in a process of their own."""
     for name, (kind, calls, variable, opens) in product(NAMES, _LIBRARIES):
         paths, what = runtime_kind(name).libraries(kind), f"libraries, {name}"
-        found = output_of((sys.executable, "-c", opens, *paths)).strip() if paths else ""
+        found = output_of((*own_python(opens), *paths)).strip() if paths else ""
         if found:
             yield Row("ok", what, found)
         elif paths:

@@ -63,13 +63,12 @@ def assemble(
         }
     )
     entries = {row.name: row for row in (*rows, *waiting)}
-    kernels, launchers, libraries, own = (
-        [entries[name] for name in specs.of(entry) if name in entries] for entry in ENTRIES
-    )
-    if own:  # then all of them: a share is of all
-        own = [entries.get(name) or KernelResult.not_run(kernel) for name, kernel in specs.own.items()]
+    parts = {entry: [entries[name] for name in specs.of(entry) if name in entries] for entry in ENTRIES}
+    parts["kernel"] = every_kernel(specs, parts["kernel"])
+    if parts["own"]:  # then all of them: a share is of all
+        parts["own"] = [entries.get(name) or KernelResult.not_run(kernel) for name, kernel in specs.own.items()]
         run = run.model_copy(update={"own_digest": specs.own_digest})
-    return Record.of(run, every_kernel(specs, kernels), launchers, libraries, own)
+    return Record.of_parts(run, parts)
 
 
 def _not_judged(kernel: Kernel, result: Result) -> KernelResult:

@@ -98,7 +98,7 @@ def _with_build(record: Record, build: Record) -> Record:
         kernels.append(kernel.model_copy(update={"compiles_for": {**kept, **compiled.get(kernel.name, {})}}))
     builds = {**record.run.builds, **build.run.builds}
     run = record.run.model_copy(update={"builds": builds})
-    return Record.of(run, kernels, record.launchers, record.libraries, record.own)
+    return record.with_parts({"kernel": kernels}, run)
 
 
 def _runs(records: Sequence[Record]) -> list[Record]:
@@ -126,14 +126,15 @@ def _machine(record: Record) -> Hashable:
 
 
 def _merged(parts: Sequence[Record]) -> Record:
-    results, launchers, libraries, own = (_together([part.rows_of(entry) for part in parts]) for entry in ENTRIES)
+    together = {entry: _together([part.rows_of(entry) for part in parts]) for entry in ENTRIES}
+    results = together["kernel"]
     runs = [part.run for part in parts]
     # A part without patterns covered everything, so the whole did.
     patterns = () if any(not run.patterns for run in runs) else tuple(p for run in runs for p in run.patterns)
     counts = [run.selected for run in runs if run.selected is not None]
     judged = sum(row.status != "not_run" for row in results.values())
     selected = min(sum(counts), len(results)) if len(counts) == len(runs) else None
-    stopped = any((row.message or "").startswith(INTERRUPTED) for row in launchers.values())
+    stopped = any((row.message or "").startswith(INTERRUPTED) for rows in together.values() for row in rows.values())
     run = runs[0].model_copy(
         update={
             **_of_all(runs),
@@ -142,7 +143,7 @@ def _merged(parts: Sequence[Record]) -> Record:
             "patterns": tuple(dict.fromkeys(patterns)),
         }
     )
-    return Record.of(run, results.values(), launchers.values(), libraries.values(), own.values())
+    return Record.of_parts(run, {entry: rows.values() for entry, rows in together.items()})
 
 
 def _of_all(runs: Sequence[RunInfo]) -> dict[str, Any]:
@@ -290,7 +291,10 @@ def _joined(parts: Mapping[str, Record]) -> Record:
             return row
         return rows[shard][row.name] if shard in rows else row.model_copy(update={"message": _gap(shard)})
 
-    kernels = [settled(row) for row in first.kernels]
+    together = {
+        entry: {row.name: settled(row) for record in parts.values() for row in record.rows_of(entry)}
+        for entry in ENTRIES
+    }
     runs = [parts[shard].run for shard in sorted(parts, key=lambda shard: int(shard.partition("/")[0]))]
     everything = _of_all(runs)
     run = runs[0].model_copy(
@@ -305,7 +309,4 @@ def _joined(parts: Mapping[str, Record]) -> Record:
             "host": "; ".join(dict.fromkeys(run.host for run in runs if run.host)) or None,
         }
     )
-    launchers = {row.name: settled(row) for record in parts.values() for row in record.launchers}
-    libraries = {row.name: settled(row) for record in parts.values() for row in record.libraries}
-    own = {row.name: settled(row) for record in parts.values() for row in record.own}
-    return Record.of(run, kernels, launchers.values(), libraries.values(), own.values())
+    return Record.of_parts(run, {entry: rows.values() for entry, rows in together.items()})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
-from typing import Annotated, Literal, Self
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, FailFast, Field, model_validator
 
@@ -236,15 +236,18 @@ class Record(Row):
         cls, run: RunInfo, kernels: _Results, launchers: _Results = (), libraries: _Results = (), own: _Results = ()
     ) -> Record:
         """The record of ``kernels``, with its summary; see ``every_kernel`` for a complete list."""
-        rows = tuple(kernels)
-        return cls(
-            run=run,
-            summary=summarise(rows),
-            kernels=rows,
-            launchers=tuple(launchers),
-            libraries=tuple(libraries),
-            own=tuple(own),
-        )
+        return cls.of_parts(run, {"kernel": kernels, "launcher": launchers, "library": libraries, "own": own})
+
+    @classmethod
+    def of_parts(cls, run: RunInfo, parts: Mapping[Entry, _Results]) -> Record:
+        """The same of rows by kind of entry."""
+        rows: dict[str, Any] = {ROWS[entry].part: tuple(part) for entry, part in parts.items()}
+        return cls(run=run, summary=summarise(rows["kernels"]), **rows)
+
+    def with_parts(self, parts: Mapping[Entry, _Results], run: RunInfo | None = None) -> Record:
+        """The record with these rows in the place of its own of the same kinds, and with another ``run`` if given."""
+        every = {entry: self.rows_of(entry) for entry in ENTRIES}
+        return Record.of_parts(self.run if run is None else run, {**every, **parts})
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -150,7 +150,9 @@ class Remark(NamedTuple):
 def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[Remark]:
     """The remarks on one run; the text is not escaped. ``rows`` are its results over every kernel of the specs."""
     run = record.run
-    lost = _lost([row for row in (*rows, *record.launchers) if row.lost])
+    loaded = (*rows, *record.own)
+    judged = (*rows, *record.launchers, *record.own)
+    lost = _lost([row for row in judged if row.lost])
     found: list[tuple[str, str | None]] = [
         ("warning", f"checks were weakened: {', '.join(run.weakened)}" if run.weakened else None),
         ("warning", f"no sandbox: {run.sandbox}" if run.sandbox and run.sandbox.startswith("none") else None),
@@ -167,17 +169,18 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         ),
         ("warning", _before(run)),
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
-        *(("note", text) for text in (*known_failures(rows), *fixes((*rows, *record.launchers)))),
+        *(("note", text) for text in (*known_failures(rows), *fixes(judged))),
         *(("note", text) for text in known_failures(record.launchers, "launcher")),
-        *(("note", text) for text in conditions(rows)),
-        ("note", adapters(rows)),
+        *(("note", text) for text in known_failures(record.own, "own kernel")),
+        *(("note", text) for text in conditions(loaded)),
+        ("note", adapters(loaded)),
         ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
-        ("note", misaligned_note((*rows, *record.launchers))),
+        ("note", misaligned_note(judged)),
         *(("note", text) for text in _of_passing(rows)),
         ("note", robustness_note(rows, specs)),
         ("note", _of_launchers(record, specs)),
-        ("aside", unasked_note((*rows, *record.launchers, *record.libraries))),
+        ("aside", unasked_note((*judged, *record.libraries))),
         *(("warning", text) for text in _refused(record, rows)),
         ("note", _other_specs(record, specs)),
     ]

@@ -43,6 +43,12 @@ class SelectedPart:
     def passed(self) -> int:
         return sum(row.status == "pass" for row in self.rows)
 
+    @property
+    def conditional(self) -> int:
+        """How many of these the port launches in some cases only, as it declares (``when``): the others did not
+        count."""
+        return sum(row.status == "pass" and row.launched_when is not None for row in self.rows)
+
 
 NONE = SelectedPart()
 
@@ -247,13 +253,15 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
 
 
 def _share(part: SelectedPart, gate: float, what: str = "") -> str:
-    """The percentage is rounded down, to as many digits as it takes to stand on the right side of the gate."""
+    """The percentage is rounded down, to as many digits as it takes to stand on the right side of the gate. Passes
+    that a condition of the port's own made possible are told, as the gate alone may be all that somebody reads."""
     coverage = 100 * part.passed / part.total if part.total else 0.0
     for digits in range(2, 13):
         shown = math.floor(round(coverage * 10**digits, 3)) / 10**digits
         if (shown >= gate) == (coverage >= gate):
             break
-    return f"{shown:.{digits}f}% ({part.passed} of {part.total}{what})"
+    some = f", {part.conditional} of them only in cases that the port says it launches" if part.conditional else ""
+    return f"{shown:.{digits}f}% ({part.passed} of {part.total}{what}{some})"
 
 
 def _names(rows: Sequence[KernelResult]) -> str:

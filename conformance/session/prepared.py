@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated
 from conformance.port.config import Config
-from conformance.session.selection import check_cases, judgeable, select, without_undefined
+from conformance.session.selection import check_cases, judgeable, own_left_out, select, without_undefined
 from conformance.session.setup import config_from, setup_from, specs_from, tree_from
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
@@ -20,7 +20,8 @@ class PreparedRun:
     """A run of a port that nothing was compiled for yet.
 
     ``kernels`` are those that were selected, launchers and library calls behind them; ``cases`` has the case ids that
-    were asked for, by kernel (absent: all its cases). ``config`` is what the port's file declares.
+    were asked for, by kernel (absent: all its cases). ``config`` is what the port's file declares. ``left_out`` says,
+    in a sentence, which own kernels of the port were selected and are not judged (``None``: none).
     """
 
     specs: Specs
@@ -29,6 +30,7 @@ class PreparedRun:
     cases: dict[str, tuple[str, ...]]
     mode: JudgeGenerated
     setup: Setup
+    left_out: str | None
 
     @property
     def whole(self) -> bool:
@@ -48,9 +50,10 @@ def prepare(settings: Settings, patterns: Sequence[str] = (), modules: Sequence[
     specs = specs_from(settings, config)
     kernels, cases = select(specs, patterns, modules, launchers=True)
     check_cases(specs, cases)
+    left_out = own_left_out(kernels)
     kernels = judgeable(kernels)
     mode = JudgeGenerated(tree_from(settings, specs, config))
     if not patterns and not modules:
         kernels = without_undefined(kernels, mode.tree)
     setup = setup_from(settings, ["candle-parity", "run"], mode.tree, config)
-    return PreparedRun(specs, config, kernels, cases, mode, setup)
+    return PreparedRun(specs, config, kernels, cases, mode, setup, left_out)

@@ -97,24 +97,34 @@ def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
 
 
 def judgeable(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """``kernels`` without those of the port's own where nobody has said ``--own``, which is said on standard error;
-    all where there are no others, so that each says why it is not judged."""
-    left = [kernel for kernel in kernels if kernel.own is not None and not kernel.own.trusted]
+    """``kernels`` without those of the port's own where nobody has said ``--own``; all where there are no others, so
+    that each says why it is not judged."""
+    trusted = [kernel for kernel in kernels if not kernel.is_untrusted]
+    return trusted or [*kernels]
+
+
+def own_left_out(kernels: Sequence[Kernel]) -> str | None:
+    """That ``judgeable`` leaves some of ``kernels`` out, in a sentence; ``None`` where it does not."""
+    left = [kernel.name for kernel in kernels if kernel.is_untrusted]
     if not left or len(left) == len(kernels):
-        return [*kernels]
+        return None
     many = len(left) > 1
-    whose = f"the {len(left)} own kernels of the port are" if many else f"the port's own kernel {left[0].name} is"
-    print(
-        f"candle-parity: {whose} not judged: give --own where you trust the port, whose reference functions are Python "
-        "that runs outside of the sandbox",
-        file=sys.stderr,
+    whose = f"the {len(left)} own kernels of the port are" if many else f"the port's own kernel {left[0]} is"
+    return (
+        f"{whose} not judged: give --own where you trust the port, whose reference functions are Python that runs "
+        "outside of the sandbox"
     )
-    return [kernel for kernel in kernels if kernel not in left]
+
+
+def print_left_out(sentence: str | None) -> None:
+    """Say on standard error what ``own_left_out`` gives, if anything."""
+    if sentence is not None:
+        print(f"candle-parity: {sentence}", file=sys.stderr)
 
 
 def judges_own(kernels: Sequence[Kernel]) -> bool:
     """Whether the verdicts on ``kernels`` are on own kernels of the port too."""
-    return any(kernel.own is not None and kernel.own.trusted for kernel in kernels)
+    return any(kernel.own is not None and not kernel.is_untrusted for kernel in kernels)
 
 
 def _check_complete(kernels: Sequence[Kernel]) -> None:

@@ -64,11 +64,12 @@ class Fix:
 class Own:
     """Where a port describes a kernel of its own, by absolute paths.
 
-    ``reference`` is the module with its reference function, ``families`` the port's folder of launch families (empty:
-    it has none). ``digest`` is over all these files. ``trusted`` says that the user wants the port's Python to run:
-    without it no reference is evaluated.
+    ``spec`` is the file with its stanza, ``reference`` the module with its reference function, ``families`` the port's
+    folder of launch families (empty: it has none). ``digest`` is over all these files. ``trusted`` says that the user
+    wants the port's Python to run: without it no reference is evaluated.
     """
 
+    spec: str
     reference: str
     families: str
     digest: str
@@ -112,6 +113,11 @@ class Kernel:
     """Of a launcher, where Candle's Rust side calls it: ``FILE:LINE``."""
     own: Own | None = None
     """Of a kernel that Candle does not have, where its port describes it; ``upstream`` is then a line of its spec."""
+
+    @property
+    def is_untrusted(self) -> bool:
+        """Whether its reference is Python of a port of which the user has not said that it may run (``--own``)."""
+        return self.own is not None and not self.own.trusted
 
     @property
     def is_host_function(self) -> bool:

@@ -16,7 +16,7 @@ from conformance.files import PACKAGE, cache_folder, spec_folder
 from conformance.reading import MIB, read_bytes, shortened
 from conformance.spec import SelectionError, SpecError
 from conformance.spec.entry import ENTRIES, ROWS, Entry
-from conformance.spec.kernel import Fix, Kernel, Own, Parameter, Tolerance, Undefined
+from conformance.spec.kernel import Fix, Kernel, Parameter, Tolerance, Undefined
 from conformance.text import did_you_mean
 
 
@@ -76,7 +76,15 @@ class Specs:
 
     def entry(self, name: str) -> Kernel:
         """The kernel, launcher, library call or own kernel ``name``; raises ``KeyError``."""
-        return self.kernels.get(name) or self.launchers.get(name) or self.own.get(name) or self.libraries[name]
+        for part in map(self.of, ENTRIES):
+            if name in part:
+                return part[name]
+        raise KeyError(name)
+
+    @property
+    def entries(self) -> dict[str, Kernel]:
+        """All of them, by name."""
+        return {name: kernel for entry in ENTRIES for name, kernel in self.of(entry).items()}
 
     @property
     def loaded_by_name(self) -> dict[str, Kernel]:
@@ -176,7 +184,6 @@ def _kernel(row: tuple[Any, ...]) -> Kernel:
     values["params"] = tuple(Parameter(*each) for each in values["params"])
     values["tolerance"] = Tolerance(*values["tolerance"])
     values["fix"] = values["fix"] and Fix(*values["fix"])
-    values["own"] = values["own"] and Own(*values["own"])
     values["undefined"] = tuple(Undefined(*each) for each in values["undefined"])
     return Kernel(**values)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from conformance.own import OwnFolders
 from conformance.reading import read_bytes
 from conformance.spec import SpecError
-from conformance.spec.entry import ROWS
+from conformance.spec.entry import ENTRIES, ROWS
 from conformance.spec.kernel import Kernel, Own
 from conformance.spec.load import SpecModule, Specs
 
@@ -32,15 +32,15 @@ def with_own(specs: Specs, folders: OwnFolders, trusted: bool) -> Specs:
         if folder is not None and not folder.is_dir():
             raise SpecError(folders.file, None, f"[own] {what}: there is no folder {folder}", "make it, or correct it")
     digest = _digest(folders)
-    taken = {**specs.kernels, **specs.launchers, **specs.libraries}
-    modules = {*specs.modules, *specs.launcher_modules, *specs.library_modules}
+    taken = specs.entries
+    modules = {name for entry in ENTRIES for name in specs.modules_of(entry)}
     kernels: dict[str, Kernel] = {}
     found: dict[str, SpecModule] = {}
     for path in paths:
         for kernel, module in _read(path, folders, taken, kernels, modules):
             reference = str(folders.reference / f"{module.name}.py")
             families = "" if folders.families is None else str(folders.families)
-            kernels[kernel.name] = replace(kernel, own=Own(reference, families, digest, trusted))
+            kernels[kernel.name] = replace(kernel, own=Own(str(path), reference, families, digest, trusted))
             found[module.name] = module
     return replace(specs, own=kernels, own_modules=found, own_digest=digest)
 
@@ -116,6 +116,13 @@ def _digest(folders: OwnFolders) -> str:
 
 
 def _files(folder: Path, suffix: str) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
+    """The files of ``folder`` and the folders in it, links among them, as Python would import from them: each once."""
+    seen: set[str] = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
         folders.sort()
         yield from (Path(place) / name for name in sorted(names) if name.endswith(suffix))

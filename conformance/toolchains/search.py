@@ -44,7 +44,8 @@ def first_line(text: str) -> str:
 
 def zig(tool: str) -> tuple[str, ...]:
     """The command of a tool of the PyPI package ziglang (``c++``, ``clang``, ``ld.lld``); empty without the package."""
-    return (sys.executable, "-m", "ziglang", tool) if importlib.util.find_spec("ziglang") is not None else ()
+    # -P: not a ziglang of the working directory, which is the port's.
+    return (sys.executable, "-P", "-m", "ziglang", tool) if importlib.util.find_spec("ziglang") is not None else ()
 
 
 def zig_headers() -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conformance.dtypes import DTYPES, SPELLINGS
 from conformance.spec import SpecError
-from conformance.spec.entry import ENTRIES, ROWS
+from conformance.spec.entry import ROWS
 from conformance.spec.expand import expand
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
@@ -87,7 +87,7 @@ def additions_like(origin: Origin, lines: Mapping[str, int], bound: Bound | None
 
 def check_new(specs: Specs, folder: Path, names: Sequence[str]) -> None:
     """Raises ``SpecError`` for names that are taken."""
-    there = {name: kernel for entry in ENTRIES for name, kernel in specs.of(entry).items()}
+    there = specs.entries
     taken = [there[name] for name in names if name in there]
     if taken:
         kind = ROWS[taken[0].entry]

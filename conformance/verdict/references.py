@@ -46,6 +46,6 @@ def flaw(kernel: Kernel, arguments: Callable[[], Mapping[str, Any]], got: Mappin
 
 def _trusted(kernel: Kernel) -> Path:
     assert kernel.own is not None
-    if not kernel.own.trusted:
+    if kernel.is_untrusted:
         raise NoReference(UNTRUSTED)
     return Path(kernel.own.reference)

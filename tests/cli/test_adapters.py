@@ -100,7 +100,12 @@ def test_a_port_is_judged_with_its_own_parameters(cli, declared: Path, tmp_path:
     assert said.kernel("uabs_f32")["adapter"] == "numel, num_dims, info, info, inp, out"
     assert "judged through an adapter: numel, " in md.read_text()
     assert "4 kernels were judged through an adapter, with parameters that the port declares (" in said.out
-    assert cli("check", "--kernels", declared, "--partial", *KERNELS).code == 0
+
+
+def test_check_does_not_count_them_among_candles_parameters(cli, declared: Path) -> None:
+    said = cli("check", "--kernels", declared, "--partial", *KERNELS)
+    assert said.code == 0
+    assert "0 with Candle's parameters, 4 with parameters that the port declares; 0 findings" in said.out
 
 
 @pytest.mark.slow("whole runs by the command")

@@ -142,3 +142,12 @@ def test_long_texts_and_what_to_do_are_wrapped_below_their_column() -> None:
     assert all(line.startswith(" " * 20) for line in lines[1:])
     assert lines[-1] == " " * 20 + "-> make room there"
     assert max(map(len, lines)) <= 118
+
+
+@pytest.mark.slow("starts a process for each kind of library of each runtime")
+def test_python_of_the_working_directory_is_not_imported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Libraries are opened in processes of their own, and the folder that they start in may be a stranger's port."""
+    (tmp_path / "conformance.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    monkeypatch.chdir(tmp_path)
+    assert [row.what for row in machine._libraries(Choice("cpu"))] != []
+    assert not Path("ran").exists()

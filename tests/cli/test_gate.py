@@ -144,6 +144,19 @@ def test_the_coverage_is_compared_unrounded(passed: int, total: int, gate: float
     assert decision.code == int("NOT" in line)
 
 
+def test_passes_over_a_part_of_the_cases_stand_in_the_line() -> None:
+    """A condition of the port's own (``when``) takes cases out of the verdict, so the gate says how many passes have
+    one."""
+    some = PASS.model_copy(update={"launched_when": "numel <= 3"})
+    line = decide([PASS, some, some, row("fail")], 8, 25).line
+    assert (
+        line
+        == "coverage 37.50% (3 of 8 kernels, 2 of them only in cases that the port says it launches), gate 25%: met"
+    )
+    failing = row("fail").model_copy(update={"launched_when": "numel <= 3"})
+    assert decide([PASS, failing], 8, 12).line == "coverage 12.50% (1 of 8 kernels), gate 12%: met"
+
+
 def test_specs_that_are_not_the_harness_own_stand_in_the_line() -> None:
     line = decide([PASS], 1, 1.0, specs=" of the given specs DIR").line
     assert line == "coverage 100.00% (1 of 1 kernels of the given specs DIR), gate 1%: met"

@@ -57,7 +57,7 @@ def test_indices_are_below_their_bound(rowwise: OwnPort) -> None:
 @pytest.mark.parametrize(
     ("file", "before", "after", "words"),
     [
-        ("rows", "value: cols", "value: colls", "'colls' is not known; there are block_x"),
+        ("rows", "value: cols", "value: colls", "'colls' is not known"),
         ("rows", "grid: [rows]", "grid: [rows**2]", "'rows ** 2' is not allowed"),
         ("rows", "role: output", "role: outptu", "did you mean output?"),
         ("rows", "role: input, shape: [cols]", "role: input, shap: [cols]", "did you mean shape?"),
@@ -77,7 +77,7 @@ def test_an_error_names_file_line_and_what_is_expected(
     with pytest.raises(SpecError) as caught:
         kernel(rowwise, "row_total_f32")
     text = str(caught.value)
-    assert words.replace("; there are block_x", "") in text
+    assert words in text
     assert f"{file}.yaml:" in text
 
 
@@ -101,4 +101,3 @@ def test_a_mistake_over_rows_and_one_of_an_index_fail(rowwise: OwnPort, capfd) -
     said = answer(capfd, "run", "--runtime", "cpu", "-j", "1", "--own", "row_total_*", "pick_rows_*")
     assert said.code == 1
     assert "0 of 2 selected own kernels pass (of 2)" in said.out
-    print(said.out)

@@ -19,6 +19,12 @@ def items(port: OwnPort, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=port.folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow("a session of pytest, which reads every spec")
+def test_pytest_says_that_it_leaves_them_out(port: OwnPort) -> None:
+    said = items(port, "--verbose", "--collect-only", "candle-parity.toml::fill::fill_u8")
+    assert "leaves out the port's own kernels: give --parity-own" in said.stdout
+
+
 @pytest.mark.nightly("two sessions of pytest, each of which reads every spec and compiles a file")
 def test_pytest_has_an_item_for_each(port: OwnPort) -> None:
     one = "candle-parity.toml::fused::fadd_relu_f32"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from conformance import api
 from tests.commands import Said, answer
 from tests.own.ports import OwnPort, changed
 
@@ -49,18 +50,45 @@ def test_a_mistake_fails_with_its_cause(port: OwnPort, capfd) -> None:
 
 
 @pytest.mark.slow("compiles a file")
-def test_the_ports_python_does_not_run_unasked(port: OwnPort, capfd) -> None:
-    port.reference.write_text("from pathlib import Path\nPath('ran').touch()\n")
-    said = run(capfd, CASE)
-    assert said.code == 2
-    assert "give --own where you trust the port" in said.err
+@pytest.mark.parametrize(
+    ("words", "says_why"),
+    [
+        (("run", "--runtime", "cpu", "-j", "1", CASE), True),
+        (("record", "--runtime", "cpu", "traces", CASE), True),
+        (("export", "--safetensors", "out", CASE), True),
+        (("bench", "--runtime", "cpu", "fadd_relu_f32"), False),
+        (("check", "--partial"), False),
+        (("list", "--cases", "fadd_relu_f32"), False),
+    ],
+    ids=lambda words: words[0] if isinstance(words, tuple) else "",
+)
+def test_the_ports_python_does_not_run_unasked(port: OwnPort, capfd, words: tuple[str, ...], says_why: bool) -> None:
+    """Nor does what has the name of a module of ours or of Python's, in the working directory or the folders."""
+    text = "from pathlib import Path\nPath('ran').touch()\n"
+    port.reference.write_text(text)
+    for name in ("__init__", "numpy", "reference"):
+        port.reference.with_name(f"{name}.py").write_text(text)
+    for name in ("conformance", "reference", "numpy", "own_reference"):
+        Path(f"{name}.py").write_text(text)
+    said = answer(capfd, *words)
+    assert ("give --own where you trust the port" in said.out + said.err) == says_why
     assert not Path("ran").exists()
 
 
+@pytest.mark.slow("reads every source and spec in a process of a judge")
 def test_beside_candles_own_kernels_are_left_out_unasked(port: OwnPort, capfd) -> None:
     said = run(capfd, "fadd_relu_f32", "ufloor_f64", "ufloor_f32", "--json", "r.json")
     assert "the port's own kernel fadd_relu_f32 is not judged: give --own" in said.err
     assert "own" not in json.loads(Path("r.json").read_text())
+
+
+@pytest.mark.slow("reads every source and spec in a process of a judge")
+def test_a_script_is_told_nothing_on_standard_error(port: OwnPort, capfd) -> None:
+    """``api.judge`` prints nothing; what it leaves out is not in its record."""
+    settings = api.Settings(runtime="cpu", orders=("forward",))
+    record = api.judge("kernels", "fadd_relu_f32", "ufloor_f32", settings=settings, jobs=1)
+    assert record.own == ()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_gate_of_own_kernels_needs_them(port: OwnPort, capfd) -> None:

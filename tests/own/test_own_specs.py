@@ -37,6 +37,19 @@ def test_reading_runs_nothing_of_the_port(port: OwnPort) -> None:
     assert not own.trusted
 
 
+def test_the_digest_is_over_what_links_lead_to(port: OwnPort) -> None:
+    """A reference may import from such a folder, and expected answers are kept by the digest."""
+    (port.folder / "shared").mkdir()
+    shared = port.folder / "shared" / "rows.py"
+    shared.write_text("ONE = 1\n")
+    port.reference.with_name("shared").symlink_to(shared.parent)
+    port.reference.with_name("loop").symlink_to(port.reference.parent)
+    before = read(port).own_digest
+    assert read(port).own_digest == before
+    shared.write_text("ONE = 2\n")
+    assert read(port).own_digest != before
+
+
 def test_a_name_that_candle_has_is_an_error(port: OwnPort) -> None:
     line = changed(port.spec, "dtype: [f32, f64]", "dtype: [f32]") and changed(
         port.spec, "fadd_relu_{dtype}", "uexp_{dtype}"
@@ -59,14 +72,14 @@ def test_a_module_without_a_reference_names_the_functions(port: OwnPort) -> None
 def test_a_family_says_which_axis_it_needs(port: OwnPort) -> None:
     changed(port.spec, "  variant: {op: add}\n", "")
     text = error(port)
-    assert text.startswith("parity/specs/fused.yaml:8: launch family 'binary' needs the axis op of its kernels")
+    assert text.startswith(f"{port.spec}:8: launch family 'binary' needs the axis op of its kernels")
     assert "`variant: {op: add}`" in text
 
 
 def test_a_family_says_which_parameters_it_has(port: OwnPort) -> None:
     changed(port.spec, "    num_dims: scalar size_t\n", "")
     text = error(port)
-    assert text.startswith("parity/specs/fused.yaml:9: kernel fadd_relu_f32 has other parameters than")
+    assert text.startswith(f"{port.spec}:9: kernel fadd_relu_f32 has other parameters than")
     assert "num_dims: scalar size_t" in text
 
 

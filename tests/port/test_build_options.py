@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance.adapter import AdapterRow, OwnValue
+from conformance.cases.candle_changes import CHANGES
 from conformance.geometry import GeometryRow
 from conformance.port.compiling import cache
 from conformance.port.compiling.reads import Reads
@@ -246,23 +248,31 @@ def test_a_cuda_source_is_told_by_what_it_includes_and_then_by_its_suffix(tmp_pa
 
 
 def test_the_page_has_every_key_that_is_not_an_option_and_its_example_is_one(tmp_path: Path) -> None:
-    section = (Path(__file__).parents[2] / "docs" / "declaration.md").read_text()
-    rows = [row.split("|")[1:3] for row in section.splitlines() if row.startswith("| `")]
-    of = {key: says for names, says in rows for key in re.findall(r"`(\w+)`", names)}
-    assert of.keys() == {"own", *_KEYS} - ({row.name for row in Settings.rows()} - {"own"}) - {"gate"}
-    tables = {
-        "known_failures": [field.name for field in fields(KnownFailure)],
-        "launch": [field.name for field in fields(GeometryRow)],
-        "exclude": [field.name for field in fields(Excluded)],
+    page = (Path(__file__).parents[2] / "docs" / "declaration.md").read_text()
+    _, *parts = re.split(r"^## `(\w+)`\n", page, flags=re.MULTILINE)
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert sections.keys() == {"own", *_KEYS} - ({row.name for row in Settings.rows()} - {"own"}) - {"gate"}
+    assert re.findall(r"^\| \[`(\w+)`\]\(#(\w+)\)", page, re.MULTILINE) == [(key, key) for key in sections]
+    tables: dict[str, list[type]] = {
+        "known_failures": [KnownFailure],
+        "launch": [GeometryRow],
+        "exclude": [Excluded],
+        "adapter": [AdapterRow, OwnValue],
     }
-    for key, names in tables.items():
-        assert [name for name in names if f"`{name}`" not in of[key]] == []
-    (tmp_path / "candle-parity.toml").write_text(section.partition("```toml\n")[2].partition("```")[0])
+    for key, kinds in tables.items():
+        names = [field.name for kind in kinds for field in fields(kind)]
+        assert [name for name in names if not re.search(rf"`{name}`|\b{name} = ", sections[key])] == []
+    specs = load_specs()
+    defects = {kernel.fix.name for kernel in specs.entries.values() if kernel.fix is not None}
+    assert set(re.findall(r"^\| `([\w-]+)` \|", sections["fixes"], re.MULTILINE)) == defects
+    known = [change.commit for change in CHANGES]
+    assert re.findall(r"^\| `(\w+)` \|", sections["candle_before"], re.MULTILINE) == known
+    (tmp_path / "candle-parity.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
     (tmp_path / "shim").mkdir()
     (tmp_path / "shim" / "cuda_to_hip.h").write_text("")
     config = read_config(tmp_path / "candle-parity.toml")
     assert options_for(tmp_path, config=config).forced[-1] == Path("hip/hip_fp16.h")
-    declared = declared_in(config, load_specs().kernels, {})
+    declared = declared_in(config, specs.kernels, {})
     assert declared.names.port("mul_mat_vec_q4_0_q8_1_cuda1") == "mul_mat_vec_q4_0_q8_1_hip1"
     assert (len(declared.known_failures), len(declared.launch), len(declared.fixed)) == (1, 2, 1)
     assert (config.settings.wave, config.settings.arch, len(declared.exclude)) == (32, "gfx1100", 1)

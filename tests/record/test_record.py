@@ -25,6 +25,8 @@ from conformance.record import (
     write_record,
 )
 from conformance.record.bench import read_bench
+from conformance.record.model import INTERRUPTED
+from conformance.spec.entry import Entry
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.status import STATUSES, Status
 from conformance.writing import FileError
@@ -314,6 +316,15 @@ def test_merging_adds_what_was_selected_and_what_went_wrong() -> None:
     last = Record.of(run_info(selected=1), [kernel("a", "not_run"), kernel("b", "pass"), kernel("c", "not_run")])
     (merged,) = merge([Record.of(first.run.model_copy(update={"selected": 1}), first.kernels), second, last])
     assert (merged.run.selected, merged.run.complete) == (3, True)
+
+
+@pytest.mark.parametrize("entry", ["launcher", "own"])
+def test_a_merged_run_that_stopped_before_what_is_counted_apart_is_not_complete(entry: Entry) -> None:
+    cut = kernel("apart", "not_run", message=INTERRUPTED)
+    first = Record.of(run_info(selected=1, complete=False), [kernel("a", "pass"), kernel("b", "not_run")])
+    second = Record.of(run_info(selected=1), [kernel("a", "not_run"), kernel("b", "pass")])
+    (merged,) = merge([first.with_parts({entry: [cut]}), second])
+    assert not merged.run.complete
 
 
 def record_of(specs: Specs) -> Record:

@@ -11,6 +11,7 @@ import pytest
 from conformance.outcome import Failure
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.report.ci import render_annotations, render_junit
+from conformance.report.run_notes import remarks
 from conformance.report.runs import Records
 from conformance.report.summary import render_summary
 from conformance.spec.entry import ENTRIES, ROWS, Entry
@@ -27,9 +28,8 @@ def record_where_one_fails(entry: Entry) -> tuple[str, Record]:
     failure = Failure(f"{kernel.name}(n=1)", "9 ulp off", 0, "-0", "1.5", 9.0, "candle-parity run")
     about = {key: getattr(kernel, key) for key in ("name", "module", "family", "upstream")}
     row = KernelResult(**about, status="fail", cases=1, failed=1, failures=(failure,))
-    rows = {kind: [row] if kind == entry else [] for kind in ENTRIES}
-    kernels = every_kernel(SPECS, rows["kernel"])
-    return kernel.name, Record.of(run_info(), kernels, rows["launcher"], rows["library"], rows["own"])
+    nothing = Record.of(run_info(), every_kernel(SPECS, []))
+    return kernel.name, nothing.with_parts({entry: every_kernel(SPECS, [row]) if entry == "kernel" else [row]})
 
 
 @pytest.mark.parametrize("render", [render_summary, render_annotations])
@@ -61,7 +61,21 @@ def test_what_was_selected_and_not_judged_is_an_error_where_it_must_be_there(ent
     (row,) = (row for row in record.rows if row.name == name)
     idle = row.model_copy(update={"status": "not_run", "cases": 0, "failed": 0, "failures": (), "message": "not here"})
     part = tuple(idle if row.name == name else row for row in record.rows_of(entry))
-    parts = {kind: part if kind == entry else record.rows_of(kind) for kind in ENTRIES}
-    root = ElementTree.fromstring(render_junit(Record.of(record.run, *parts.values()), SPECS))
+    root = ElementTree.fromstring(render_junit(record.with_parts({entry: part}), SPECS))
     (case,) = (case for case in root.iter("testcase") if case.attrib["name"] == name)
     assert (case.find("error") is not None) == (element == "error")
+
+
+def test_what_a_port_declares_of_its_own_kernels_is_told() -> None:
+    """As of Candle's kernels: what takes a kernel or a case out of a verdict is in the remarks on a run."""
+    _, record = record_where_one_fails("own")
+    (row,) = record.own
+    gone = row.model_copy(update={"name": "ugone_f32", "status": "missing", "known_reason": "not yet", "failures": ()})
+    some = row.model_copy(update={"launched_when": "el > 32", "never_launched": 7, "adapter": "inp, out"})
+    own = record.with_parts({"own": [gone, some]})
+    said = [remark.text for remark in remarks(own, own.kernels, SPECS)]
+    assert "1 own kernel is missing, as the port declares: not yet (ugone_f32)" in said
+    assert any(
+        text.startswith("launched only when el > 32, as the port declares: 7 cases of 1 kernel") for text in said
+    )
+    assert any(text.startswith("1 kernel was judged through an adapter") for text in said)

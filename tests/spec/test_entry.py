@@ -1,4 +1,4 @@
-"""Kernels, launchers and library calls: one table says in what they differ."""
+"""Kernels, launchers, library calls and own kernels: one table says in what they differ."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_specs_and_records_have_each_kind_apart(entry: Entry) -> None:
     assert {kernel.entry for kernel in specs.of(entry).values()} <= {entry}
     assert {kernel.module for kernel in specs.of(entry).values()} == specs.modules_of(entry).keys()
     rows = {kind: row(f"of_{kind}", "pass") for kind in ENTRIES}
-    record = Record.of(run_info(), *([rows[kind]] for kind in ENTRIES))
+    record = Record.of_parts(run_info(), {kind: [one] for kind, one in rows.items()})
     assert record.rows_of(entry) == (rows[entry],)
     assert record.rows == tuple(rows.values())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from conformance.processes import InfrastructureError
 from conformance.toolchains import amd as toolchains
 from conformance.toolchains.amd import KINDS, AmdToolchain, CompileFailure, find_toolchain
 from conformance.toolchains.device_libraries import find_device_libraries, llvm_version
+from conformance.toolchains.search import zig
 from conformance.toolchains.targets import AmdError, AmdTarget, target
 
 
@@ -378,3 +380,12 @@ def test_the_kind_of_compiler_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(AmdError) as caught:
         find_toolchain([GFX942])
     assert "zig" not in str(caught.value)
+
+
+@pytest.mark.slow("starts ziglang")
+def test_a_ziglang_of_the_working_directory_is_not_run(tmp_path: Path) -> None:
+    """Compilers start in the folder of a port."""
+    pytest.importorskip("ziglang")
+    (tmp_path / "ziglang.py").write_text("print('of the port')\n")
+    done = subprocess.run([*zig("c++"), "--version"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "clang" in done.stdout

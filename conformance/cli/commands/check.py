@@ -89,11 +89,13 @@ def command(arguments: argparse.Namespace) -> int:
         findings += [*failed, *check_objects(compiled, specs.loaded_by_name, wanted, False, port.declared.launch)]
         objects = [*objects, *compiled]
     adapters = port.declared.adapter
+    adapted = frozenset(name for name in specs.loaded_by_name if adapter_of(adapters, name) is not None)
     # The parameters of its own are compared where they are compiled, by `run`.
-    findings = [one for one in findings if one.kind not in OTHER_PARAMETERS or adapter_of(adapters, one.kernel) is None]
+    findings = [one for one in findings if one.kind not in OTHER_PARAMETERS or one.kernel not in adapted]
     if arguments.partial:
         findings = [finding for finding in findings if finding.kind not in OF_THE_WHOLE]
-    report = CheckReport(shipped_name(path) or str(path), tree, objects, findings, specs.kernels, names, specs.own)
+    shown = shipped_name(path) or str(path)
+    report = CheckReport(shown, tree, objects, findings, specs.kernels, names, specs.own, adapted)
     if arguments.json:
         write_text(arguments.json, json.dumps(report_json(report), indent=1) + "\n")
     print(visible(report_text(report)))

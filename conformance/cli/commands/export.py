@@ -19,7 +19,7 @@ from conformance.dtypes import dtype
 from conformance.errors import UsageError
 from conformance.extras import missing
 from conformance.own import UNTRUSTED
-from conformance.session.selection import check_cases, judgeable, select
+from conformance.session.selection import check_cases, judgeable, own_left_out, print_left_out, select
 from conformance.session.setup import specs_without_port
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
@@ -52,8 +52,9 @@ def command(arguments: argparse.Namespace) -> int:
     salt, specs = settings.salt, specs_without_port(settings)
     kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=True)
     check_cases(specs, chosen)
+    print_left_out(own_left_out(kernels))
     kernels = judgeable(kernels)
-    if any(kernel.own is not None and not kernel.own.trusted for kernel in kernels):
+    if any(kernel.is_untrusted for kernel in kernels):
         raise UsageError(f"{kernels[0].name}: {UNTRUSTED}")
     files = cases = size = faults = spread = 0
     with progress() as on_progress, np.errstate(all="ignore"):

@@ -43,7 +43,7 @@ def options(parser: CommandParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     specs = specs_without_port(Settings.of(vars(arguments)))
-    _check_file(arguments.json, [*specs.loaded_by_name, *specs.launchers, *specs.libraries])
+    _check_file(arguments.json, [*specs.entries])
     named = bool(arguments.patterns or arguments.module)
     kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=named)
     check_cases(specs, chosen)

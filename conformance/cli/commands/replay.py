@@ -14,7 +14,7 @@ from conformance.errors import UsageError
 from conformance.files import SHIPPED_TRACES, traces_folder
 from conformance.replay import Traces
 from conformance.session.gate import gating_from
-from conformance.session.selection import judgeable, judges_own, without_undefined
+from conformance.session.selection import judgeable, judges_own, own_left_out, print_left_out, without_undefined
 from conformance.session.setup import config_from, print_notes, setup_from, setup_of_reference, specs_from, tree_from
 from conformance.settings import Gate, Settings
 from conformance.spec.kernel import Kernel
@@ -53,6 +53,7 @@ def command(arguments: argparse.Namespace) -> int:
     given = [] if folder is None else [shlex.quote(str(folder))]
     words = ["candle-parity", "replay", *given, "--subject", arguments.subject]
     recorded, of_port = traces.folder.resolve(), arguments.subject == "kernels"
+    print_left_out(own_left_out(kernels))
     kernels = judgeable(kernels)
     count = sum(kernel.name in specs.kernels for kernel in kernels)
     whole = count == len(specs.kernels) and not cases

@@ -183,7 +183,7 @@ def _with_wiring(record: Record, places: _Places, called: _Places) -> Record:
     """``record`` with these places; of a launcher that the wiring does not have, those that it has stay."""
     rows = [row.model_copy(update={"wired_at": places.get(row.name)}) for row in record.kernels]
     launchers = [row.model_copy(update={"wired_at": called.get(row.name, row.wired_at)}) for row in record.launchers]
-    return Record.of(record.run, rows, launchers, record.libraries, record.own)
+    return record.with_parts({"kernel": rows, "launcher": launchers})
 
 
 def _address(text: str) -> str:

@@ -8,7 +8,7 @@ from conformance.cli.judge import judged
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.session.gate import gating_from
 from conformance.session.prepared import prepare
-from conformance.session.selection import judges_own
+from conformance.session.selection import judges_own, print_left_out
 from conformance.session.setup import print_notes
 from conformance.settings import Gate, Settings
 
@@ -37,6 +37,7 @@ def command(arguments: argparse.Namespace) -> int:
         return watch(arguments)
     settings = Settings.of(vars(arguments))
     asked = prepare(settings, arguments.patterns, arguments.module)
+    print_left_out(asked.left_out)
     gating = gating_from(
         Gate.of(vars(arguments)), asked.config, asked.whole, shard=arguments.shard, own=judges_own(asked.kernels)
     )

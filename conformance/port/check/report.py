@@ -34,6 +34,8 @@ class CheckReport:
     names: Names = OWN_NAMES
     own: Mapping[str, Kernel] = field(default_factory=dict)
     """The port's own kernels."""
+    adapted: frozenset[str] = frozenset()
+    """The kernels whose parameters the port declares (``[[adapter]]``): they are not compared with Candle's."""
 
     @property
     def errors(self) -> list[CheckFinding]:
@@ -89,9 +91,9 @@ def _defined(report: CheckReport) -> set[str]:
 
 
 def _with_parameters(report: CheckReport) -> set[str]:
-    """The kernels of the specs that are defined, and nowhere with other parameters."""
+    """The kernels of the specs that are defined, and nowhere with other parameters than Candle's."""
     other = {finding.kernel for finding in report.findings if finding.kind in OTHER_PARAMETERS}
-    return (_defined(report) & report.specs.keys()) - other
+    return (_defined(report) & report.specs.keys()) - other - report.adapted
 
 
 def _hint(report: CheckReport) -> list[str]:
@@ -140,9 +142,11 @@ def report_text(report: CheckReport) -> str:
     parts += [f"{counted(len(report.objects), 'code object')} ({targets})"] if report.objects else []
     lines += ["", f"{one_line(report.kernels)}: {'; '.join(parts) or 'nothing could be read'}"]
     present = len(defined & report.specs.keys())
+    behind = len(defined & report.adapted)
+    adapted = f", {behind} with parameters that the port declares" if behind else ""
     lines.append(
         f"{present} of Candle's {len(report.specs)} kernels by name, {len(_with_parameters(report))} with Candle's "
-        f"parameters; "
+        f"parameters{adapted}; "
         f"{counted(len(report.errors), 'finding')}, {counted(len(report.warnings), 'warning')}"
     )
     if report.own:

@@ -8,10 +8,9 @@ from conformance.adapter import AdapterRow, OwnParameter
 from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.adapted import adapted, layout_of
 from conformance.dtypes import dtype
-from conformance.port.declared.known import matches
+from conformance.port.declared.known import matches, with_kernels
 from conformance.port.definitions.source_text import SourceError
 from conformance.port.signature import Given
-from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
 
 _WAVE = 64
@@ -25,17 +24,8 @@ def adapter_of(rows: Sequence[AdapterRow], kernel: str) -> AdapterRow | None:
 def check_adapters(rows: Sequence[AdapterRow], kernels: Mapping[str, Kernel], where: str) -> None:
     """Raises ``SourceError`` for a row that matches no kernel, two that match the same, and one of which no arguments
     can be made."""
-    taken: dict[str, int] = {}
-    for number, row in enumerate(rows, 1):
-        place = f"{where}: adapter, row {number}"
-        named = [kernel for name, kernel in kernels.items() if matches(row.kernels, name)]
-        if not named:
-            what = f"{shortened(row.kernels)!r} matches none of the {len(kernels)} kernels of the specs"
-            raise SourceError(f"{place}: {what}; correct it, or remove the row")
+    for place, row, named in with_kernels("adapter", rows, kernels, where):
         for kernel in named:
-            other = taken.setdefault(kernel.name, number)
-            if other != number:
-                raise SourceError(f"{place}: {kernel.name} is ambiguous: row {other} matches it too; make one narrower")
             try:
                 for parameter in row.params:
                     layout_of(parameter)

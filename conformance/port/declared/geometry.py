@@ -8,9 +8,8 @@ from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.geometry import is_launched, parse_condition, parsed, sizes_of
 from conformance.cases.never_launched import never_launched
 from conformance.geometry import GeometryRow
-from conformance.port.declared.known import matches
+from conformance.port.declared.known import matches, with_kernels
 from conformance.port.sources import SourceError
-from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
 
 _WAVE = 64
@@ -19,21 +18,12 @@ _WAVE = 64
 def check_geometry(rows: Sequence[GeometryRow], kernels: Mapping[str, Kernel], where: str) -> None:
     """Raises ``SourceError`` for an expression that is none or has a name that is not known, a row that matches no
     kernel, and two that match the same."""
-    taken: dict[str, int] = {}
-    for number, row in enumerate(rows, 1):
-        place = f"{where}: launch, row {number}"
+    for place, row, named in with_kernels("launch", rows, kernels, where):
         for text in (*(row.grid or ()), *(row.block or ()), *([] if row.shared is None else [row.shared])):
             _checked(parsed, text, place)
         if row.when is not None:
             _checked(parse_condition, row.when, place)
-        named = [kernel for name, kernel in kernels.items() if matches(row.kernels, name)]
-        if not named:
-            what = f"{shortened(row.kernels)!r} matches none of the {len(kernels)} kernels of the specs"
-            raise SourceError(f"{place}: {what}; correct it, or remove the row")
         for kernel in named:
-            other = taken.setdefault(kernel.name, number)
-            if other != number:
-                raise SourceError(f"{place}: {kernel.name} is ambiguous: row {other} matches it too; make one narrower")
             if has_cases(kernel):
                 case = next(iter(cases_for(kernel)))
                 launch = launch_for(kernel, case)

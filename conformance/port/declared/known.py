@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
+from conformance.adapter import AdapterRow
+from conformance.geometry import GeometryRow
 from conformance.outcome import Outcome
 from conformance.port.config import Excluded, KnownFailure
 from conformance.port.sources import SourceError
 from conformance.reading import shortened
+from conformance.spec.kernel import Kernel
 from conformance.status import FAILED_LAUNCHES, FAILURES
+
+ForKernels = TypeVar("ForKernels", AdapterRow, GeometryRow)
+"""A row of a table by which the port calls some kernels otherwise than Candle."""
 
 _WITHOUT_CASES = tuple(status for status in FAILURES if status not in FAILED_LAUNCHES)
 
@@ -28,6 +35,27 @@ class Settled:
 def matches(pattern: str, text: str) -> bool:
     """Whether ``text`` is like ``pattern``, in which ``*`` stands for anything; all else, brackets too, for itself."""
     return fnmatchcase(text, re.sub(r"[?[]", r"[\g<0>]", pattern))
+
+
+def with_kernels(
+    key: str, rows: Iterable[ForKernels], kernels: Mapping[str, Kernel], where: str
+) -> Iterator[tuple[str, ForKernels, list[Kernel]]]:
+    """Each of ``rows`` of the table ``key``, with its place for messages before it and the kernels that it matches.
+
+    Raises ``SourceError`` for a row that matches no kernel, and for two that match the same.
+    """
+    taken: dict[str, int] = {}
+    for number, row in enumerate(rows, 1):
+        place = f"{where}: {key}, row {number}"
+        named = [kernel for name, kernel in kernels.items() if matches(row.kernels, name)]
+        if not named:
+            what = f"{shortened(row.kernels)!r} matches none of the {len(kernels)} kernels of the specs"
+            raise SourceError(f"{place}: {what}; correct it, or remove the row")
+        for kernel in named:
+            other = taken.setdefault(kernel.name, number)
+            if other != number:
+                raise SourceError(f"{place}: {kernel.name} is ambiguous: row {other} matches it too; make one narrower")
+        yield place, row, named
 
 
 def check_rows(
