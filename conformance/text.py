@@ -45,7 +45,7 @@ class Screen:
 
 
 LOG = Screen(1000)
-"""What is not a terminal: nothing is cut off, and text is broken as for a wide one."""
+"""What is not a terminal: no table is cut off, and no text is broken."""
 
 
 def visible(text: str) -> str:

@@ -37,6 +37,7 @@ from conformance.text import LOG, Screen, one_line, shortened
 _WORST_WIDTH = 48
 _SHORTEST_NAME = 5
 _TEXT_WIDTH = 110
+"""Columns of a line of text on a terminal, however wide that is: longer ones are hard to read."""
 
 
 def render_terminal(
@@ -72,8 +73,9 @@ def render_terminal(
             out += [Text()] if out else []
             out.append(_table(kind, found, called, chosen, screen))
     out.append(Text())
+    width = screen.width if screen == LOG else min(screen.width, _TEXT_WIDTH)
     for name, record, part in zip(labels(found), found, rows, strict=True):
-        out += _about(name, record, part, specs, min(screen.width, _TEXT_WIDTH), verbose, failures)
+        out += _about(name, record, part, specs, width, verbose, failures)
     return rendered(out, screen)
 
 
@@ -200,7 +202,7 @@ def _figures(rows: Sequence[KernelResult], columns: Iterable[FigureColumn]) -> l
 
 
 def _fitted(text: str, room: int) -> str:
-    """``text`` in at most ``room`` characters: of ``uexp_f32: 1 of 2 ulp`` the name is shortened first."""
+    """``text`` in at most ``room`` characters: of ``uexp_f32: 1 of 2 cases fail`` the name is shortened first."""
     name, _, rest = text.partition(": ")
     kept = room - len(rest) - 2
     if len(text) <= room or kept < _SHORTEST_NAME:
@@ -239,10 +241,13 @@ def _result(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:
     missing = sum(row.status == "missing" for row in rows)
     if not missing or not total.present:
         return _coverage(record, rows, specs)
-    have = f"{total.passing} of the {total.present} kernels you have are"
-    have = have if total.present > 1 else f"the 1 kernel you have is {'' if total.passing else 'not '}"
+    if total.present == 1:
+        have = f"the 1 kernel you have is {'at parity' if total.passing else 'not at parity'}"
+    else:
+        verb = "is" if total.passing == 1 else "are"
+        have = f"{total.passing} of the {total.present} kernels you have {verb} at parity"
     lack = f"{missing} of Candle's {total.total} {'are' if missing > 1 else 'is'} missing"
-    return "; ".join(filter(None, (f"{have.rstrip()} at parity", lack, figures.own_kernels(record))))
+    return "; ".join(filter(None, (have, lack, figures.own_kernels(record))))
 
 
 def _of_selected(kind: str, what: str, rows: Sequence[KernelResult], total: int) -> str:

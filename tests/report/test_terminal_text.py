@@ -17,7 +17,7 @@ from conformance.report.places import Places
 from conformance.report.terminal import render_terminal
 from conformance.spec.load import load_specs
 from conformance.status import Status
-from conformance.text import Screen
+from conformance.text import LOG, Screen
 from tests.runs import run_info
 
 SPECS = load_specs()
@@ -55,7 +55,7 @@ def headline(record: Record) -> str:
         (selection(row("uexp_f32", "pass"), row("uexp_f16", "missing")), "1 of 2 selected pass (of 748)"),
         (
             whole(row("uexp_f32", "pass"), row("uexp_f16", "fail", ULP)),
-            "1 of the 2 kernels you have are at parity; 746 of Candle's 748 are missing",
+            "1 of the 2 kernels you have is at parity; 746 of Candle's 748 are missing",
         ),
         (
             whole(row("uexp_f32", "fail", ULP)),
@@ -117,6 +117,14 @@ def test_only_kernels_without_another_cause_are_gained() -> None:
     other = Finding(finding.cause, finding.shares[:1])
     assert proposal([finding, other], [finding]) == "mend the first: +2 kernels"
     assert proposal([other, finding], [other]) == ""
+
+
+@pytest.mark.parametrize(("screen", "whole"), [(LOG, True), (Screen(80), False), (Screen(300), False)])
+def test_a_line_of_a_log_is_not_broken(screen: Screen, whole: bool) -> None:
+    record = selection(row("uexp_f32", "pass", message="ties are ordered" * 3 + " and" * 30))
+    lines = render_terminal(record, SPECS, screen).splitlines()
+    note = next(line for line in lines if line.startswith("note: uexp_f32"))
+    assert note.endswith(" and" * 30) is whole
 
 
 @pytest.fixture
