@@ -11,7 +11,7 @@ from rich.text import Text
 from conformance.outcome import Evidence, Observation
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.report.causes import Finding, cause_lines, find_causes
-from conformance.report.causes.gain import proposal
+from conformance.report.causes.gain import propose
 from conformance.report.lines import rendered, wrapped
 from conformance.report.places import Places
 from conformance.report.terminal import render_terminal
@@ -106,17 +106,25 @@ def test_notes_stand_below_the_failures_and_those_without_a_part_in_the_verdict_
 def test_what_to_mend_first_says_what_it_gains() -> None:
     both = row("uexp_f32", "fail", ULP, ZERO)
     found = find_causes([both, row("uabs_f32", "compile_error", message="a.hip:1:1: error: no")], SPECS)
-    assert cause_lines(found)[0] == "2 causes of 2 kernels that fail; mend the first: up to +1 kernel:"
+    assert cause_lines(found)[0] == "2 causes of 2 kernels that fail; mending the first gains up to 1 kernel:"
     assert "Does not compile" in cause_lines(found)[1]
 
 
 def test_only_kernels_without_another_cause_are_gained() -> None:
     several = [row(name, "fail", ULP) for name in ("uabs_f32", "uneg_f32", "usin_f32")]
     (finding,) = find_causes(several, SPECS)
-    assert proposal([finding], [finding]) == "mend it: +3 kernels"
+    assert str(propose([finding])) == "mending it gains 3 kernels"
     other = Finding(finding.cause, finding.shares[:1])
-    assert proposal([finding, other], [finding]) == "mend the first: +2 kernels"
-    assert proposal([other, finding], [other]) == ""
+    assert str(propose([other, finding], most=1)) == "mending the first gains 2 kernels"
+    assert str(propose([other, finding])) == "mending these 2 gains 3 kernels"
+
+
+def test_a_cause_that_gains_nothing_is_not_proposed() -> None:
+    (finding,) = find_causes([row("uabs_f32", "fail", ULP)], SPECS)
+    same = Finding(finding.cause, finding.shares)
+    assert propose([finding, same], most=1) is None
+    (unknown,) = find_causes([row("uneg_f32", "fail", Evidence())], SPECS)
+    assert str(propose([finding, unknown])) == "mending the first gains 1 kernel"
 
 
 @pytest.mark.parametrize(("screen", "whole"), [(LOG, True), (Screen(80), False), (Screen(300), False)])
