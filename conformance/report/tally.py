@@ -99,7 +99,7 @@ def columns_of(table: str) -> list[FigureColumn]:
 def results(record: Record, specs: Specs) -> list[KernelResult]:
     """A result for every kernel of the specs, in their order; a kernel that no spec has is left out.
 
-    SpecModule, family and place in Candle are those of the specs, whatever the record says.
+    Module, family and place in Candle are those of the specs, whatever the record says.
     """
     return every_kernel(
         specs, (_placed(row, specs.kernels[row.name]) for row in record.kernels if row.name in specs.kernels)
