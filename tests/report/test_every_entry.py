@@ -11,8 +11,10 @@ import pytest
 from conformance.outcome import Failure
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.report.ci import render_annotations, render_junit
+from conformance.report.markdown import render_markdown
 from conformance.report.runs import Records
 from conformance.report.summary import render_summary
+from conformance.report.terminal import render_terminal
 from conformance.spec.entry import ENTRIES, ROWS, Entry
 from conformance.spec.load import Specs, load_specs
 from tests.runs import run_info
@@ -32,11 +34,18 @@ def record_where_one_fails(entry: Entry) -> tuple[str, Record]:
     return kernel.name, Record.of(run_info(), kernels, rows["launcher"], rows["library"], rows["own"])
 
 
-@pytest.mark.parametrize("render", [render_summary, render_annotations])
+@pytest.mark.parametrize("render", [render_summary, render_annotations, render_markdown, render_terminal])
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_what_fails_is_named(entry: Entry, render: Callable[[Records, Specs], str]) -> None:
     name, record = record_where_one_fails(entry)
     assert name in render(record, SPECS)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_the_markdown_has_a_section_on_its_causes(entry: Entry) -> None:
+    _, record = record_where_one_fails(entry)
+    title = "Causes" if entry == "kernel" else f"Causes of {ROWS[entry].plural}"
+    assert f"\n## {title}\n" in render_markdown(record, SPECS)
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
