@@ -234,12 +234,12 @@ def _result(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:
     if len(chosen) < len(rows):
         what = "recorded" if record.run.traces is not None and not record.run.patterns else "selected"
         parts = (
-            ("", chosen, len(rows)),
-            ("launcher", record.launchers, len(specs.launchers)),
-            ("library call", record.libraries, len(specs.libraries)),
-            ("own kernel", [row for row in record.own if _selected(record, row)], len(record.own)),
+            ("", chosen, f"of {len(rows)}"),
+            ("launcher", record.launchers, f"of {len(specs.launchers)}"),
+            ("library call", record.libraries, f"of {len(specs.libraries)}"),
+            ("own kernel", [row for row in record.own if _selected(record, row)], "none is Candle's"),
         )
-        said = [_of_selected(kind, what, part, total) for kind, part, total in parts if part]
+        said = [_of_selected(kind, what, part, among) for kind, part, among in parts if part]
         return ", ".join(said) if said else _coverage(record, rows, specs)
     total = tally(rows)
     missing = sum(row.status == "missing" for row in rows)
@@ -254,11 +254,11 @@ def _result(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:
     return "; ".join(filter(None, (have, lack, figures.own_kernels(record))))
 
 
-def _of_selected(kind: str, what: str, rows: Sequence[KernelResult], total: int) -> str:
+def _of_selected(kind: str, what: str, rows: Sequence[KernelResult], among: str) -> str:
     """``5 of 5 selected pass (of 748)``, ``1 of 1 selected launcher passes (of 49)``."""
     passing = sum(row.status == "pass" for row in rows)
     noun = f" {kind}{'' if len(rows) == 1 else 's'}" if kind else ""
-    return f"{passing} of {len(rows)} {what}{noun} pass{'es' if len(rows) == 1 else ''} (of {total})"
+    return f"{passing} of {len(rows)} {what}{noun} pass{'es' if len(rows) == 1 else ''} ({among})"
 
 
 def _coverage(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:

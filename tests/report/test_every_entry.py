@@ -41,6 +41,14 @@ def test_what_fails_is_named(entry: Entry, render: Callable[[Records, Specs], st
     assert name in render(record, SPECS)
 
 
+def test_the_headline_of_selected_own_kernels_is_not_of_candles() -> None:
+    _, record = record_where_one_fails("own")
+    run = record.run.model_copy(update={"selected": 1, "patterns": ("uown*",)})
+    text = render_terminal(record.model_copy(update={"run": run}), SPECS)
+    assert "0 of 1 selected own kernel passes (none is Candle's)" in text
+    assert "of all: 0 of 748 kernels at parity" in text
+
+
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_the_markdown_has_a_section_on_its_causes(entry: Entry) -> None:
     _, record = record_where_one_fails(entry)
