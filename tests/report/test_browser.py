@@ -78,7 +78,7 @@ def test_filter_search_and_sort_are_in_the_address(opened: Any) -> None:
 
 def test_title_and_heading_name_the_port_its_commit_and_the_percentage(opened: Any) -> None:
     page = opened(render_html(record(kernels="src/mine.hip", git="8a17ca0a4c66-dirty"), SPECS))
-    assert page.tab.title() == "mine.hip at 8a17ca0a4c66 with changes: 0.1% at parity with Candle"
+    assert page.tab.title() == "mine.hip at 8a17ca0a4c66 with changes: 0.1% of Candle’s CUDA kernels at parity"
     heading = " ".join(page.texts("h1")[0].split())
     assert heading == "mine.hip at 8a17ca0a4c66 with changes 0.1% of Candle’s CUDA kernels at parity"
     assert "1 of the 2 kernels that were judged; 746 not run." in page.texts("header > p")
