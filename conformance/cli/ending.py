@@ -21,7 +21,7 @@ from typing import TextIO
 from conformance.errors import UserError
 from conformance.files import PACKAGE, REFERENCE, ROOT
 from conformance.reading import shortened
-from conformance.text import LOG, Screen, one_line
+from conformance.text import LOG, NARROWEST, Screen, one_line
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -39,8 +39,6 @@ _PLAINLY = "candle-parity"
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _LONGEST = 4000
-_NARROWEST = 40
-"""Columns of a screen: in fewer no table can be read."""
 
 _came: list[int] = []
 """The signals for which ``Stopped`` was raised."""
@@ -188,12 +186,12 @@ def screen() -> Screen:
     set. What is no terminal has a width only where ``COLUMNS`` says so."""
     if not sys.stdout.isatty():
         columns = os.environ.get("COLUMNS", "")
-        return Screen(max(int(columns), _NARROWEST)) if re.fullmatch("[1-9][0-9]{0,5}", columns) else LOG
+        return Screen(max(int(columns), NARROWEST)) if re.fullmatch("[1-9][0-9]{0,5}", columns) else LOG
     terminal = os.environ.get("TERM", "dumb")
     colour = not os.environ.get("NO_COLOR") and terminal != "dumb"
     # These print the address of a link (OSC 8) as text; other terminals skip what they do not know.
     links = colour and not terminal.startswith(("linux", "screen")) and "INSIDE_EMACS" not in os.environ
-    return Screen(max(shutil.get_terminal_size((80, 24)).columns, _NARROWEST), colour, links)
+    return Screen(max(shutil.get_terminal_size((80, 24)).columns, NARROWEST), colour, links)
 
 
 def _written_plainly(error: UnicodeError) -> tuple[str | bytes, int]:
