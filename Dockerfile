@@ -1,4 +1,4 @@
-# candle-parity on a ROCm image; the README's "On a ROCm box" has the command that gives it the GPUs.
+# candle-parity on a ROCm image; docs/runtimes.md, "On a ROCm box", has the command that gives it the GPUs.
 ARG ROCM=6.4.3
 FROM rocm/dev-ubuntu-24.04:${ROCM}
 RUN apt-get update \

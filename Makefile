@@ -5,7 +5,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEVELOPED := .venv/.developed
-HEADLINE := sed -nE '/ at parity | (selected|recorded) pass/,$$p'
+HEADLINE := sed -nE '/ at parity[ ;]| (selected|recorded) pass/,$$p'
 # One worker more than cores: some tests wait for processes that hang.
 PYTEST := $(BIN)/python -m pytest -q -n $(shell expr $$(nproc) + 1) --dist worksteal
 

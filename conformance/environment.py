@@ -324,6 +324,7 @@ VARIABLES = (
         "the folder for temporary files, tried first; then the cache folder and `/tmp` (without it `/tmp` first)",
     ),
     Variable("NO_COLOR", SYSTEM, "no colours where it has a value"),
+    Variable("COLUMNS", SYSTEM, "the width of tables and text; without it that of the terminal, and a log has none"),
     Variable("TERM", SYSTEM, "no colours where it is `dumb` or not set"),
 )
 _BY_NAME = {variable.name: variable for variable in VARIABLES}

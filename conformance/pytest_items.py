@@ -73,7 +73,7 @@ from conformance.spec.entry import ENTRIES
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs
 from conformance.status import EXPLAINED
-from conformance.text import one_line
+from conformance.text import LOG, NARROWEST, Screen, one_line
 
 _XFAIL = "wasxfail"
 """pytest's attribute of the report of a test that is expected to fail: the reason."""
@@ -141,6 +141,13 @@ def _port_of(config: pytest.Config) -> _Port:
     sent = getattr(config, "workerinput", {}).get(KEY)
     bare = config.args_source != pytest.Config.ArgsSource.ARGS if sent is None else sent
     return _Port(settings, file, own, asked, bool(bare), walked)
+
+
+def screen_of(reporter: Any) -> Screen:
+    """What pytest's terminal ``reporter`` writes to: a terminal as wide as pytest takes it to be, or a log."""
+    if not reporter.isatty:
+        return LOG
+    return Screen(max(reporter.config.get_terminal_writer().fullwidth, NARROWEST))
 
 
 class _BeforeOthers:
@@ -508,7 +515,7 @@ class Parity:
             return
         terminalreporter.section("parity")
         verbose = terminalreporter.verbosity > 0
-        terminalreporter.write_line(render_terminal(record, self.specs, verbose=verbose))
+        terminalreporter.write_line(render_terminal(record, self.specs, screen_of(terminalreporter), verbose))
         lines = [*map(one_line, (*decision.lines, *decision.why)), *filter(None, [self.crowded()])]
         failed = sum(outcome.status in EXPLAINED for outcome in self.outcomes.values())
         if failed and decision.code == MET and self._ended and not self.other_failures:

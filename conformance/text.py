@@ -44,8 +44,11 @@ class Screen:
         return self.width < 100
 
 
+NARROWEST = 40
+"""Columns of a screen: in fewer no table can be read, and a narrower terminal breaks the lines itself."""
+
 LOG = Screen(1000)
-"""What is not a terminal: nothing is cut off, and text is broken as for a wide one."""
+"""What is not a terminal: no table is cut off, and no text is broken."""
 
 
 def visible(text: str) -> str:

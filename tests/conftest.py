@@ -19,6 +19,7 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
 TIERS = ("slow", "nightly")
 
 
+os.environ.pop("COLUMNS", None)  # the output that tests read has no width
 # Kernels and libraries of the tests are told by these what to do.
 os.environ.setdefault(PASS, "STAND_IN_*,ATTEMPT*,LAUNCHER_*,MISTAKE,SEEN,SPEND,BREAK,FULL,WHO")
 

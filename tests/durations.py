@@ -71,7 +71,8 @@ class _Clock:
 
     def lap(self) -> float:
         now = _cpu()
-        spent, self.last = now - self.last, now
+        # What a browser has spent is lost when it ends, for its processes are not waited for.
+        spent, self.last = max(0.0, now - self.last), now
         return spent
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import re
 import select
 import shutil
 import signal
@@ -20,7 +21,7 @@ from typing import TextIO
 from conformance.errors import UserError
 from conformance.files import PACKAGE, REFERENCE, ROOT
 from conformance.reading import shortened
-from conformance.text import LOG, Screen, one_line
+from conformance.text import LOG, NARROWEST, Screen, one_line
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -182,14 +183,15 @@ class _Descriptor(io.FileIO):
 
 def screen() -> Screen:
     """What standard output is shown on: colours and links only on a terminal that has them, unless ``NO_COLOR`` is
-    set."""
+    set. What is no terminal has a width only where ``COLUMNS`` says so."""
     if not sys.stdout.isatty():
-        return LOG
+        columns = os.environ.get("COLUMNS", "")
+        return Screen(max(int(columns), NARROWEST)) if re.fullmatch("[1-9][0-9]{0,5}", columns) else LOG
     terminal = os.environ.get("TERM", "dumb")
     colour = not os.environ.get("NO_COLOR") and terminal != "dumb"
     # These print the address of a link (OSC 8) as text; other terminals skip what they do not know.
     links = colour and not terminal.startswith(("linux", "screen")) and "INSIDE_EMACS" not in os.environ
-    return Screen(max(shutil.get_terminal_size((80, 24)).columns, 40), colour, links)
+    return Screen(max(shutil.get_terminal_size((80, 24)).columns, NARROWEST), colour, links)
 
 
 def _written_plainly(error: UnicodeError) -> tuple[str | bytes, int]:

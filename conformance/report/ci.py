@@ -227,18 +227,21 @@ _TITLE = "Candle parity"
 
 
 def render_badge(records: Records, specs: Specs) -> str:
-    """``Candle parity | cpu wave64 13.9%``, with a part per record; the same records give the same bytes."""
+    """``Candle parity | cpu wave64 13.9% of 748``, with a part per record; its title says where kernels ran, for the
+    name of an architecture is no claim of a GPU. The same records give the same bytes."""
     found = [record for record in listed(records) if record.run.runtime != BUILD] or listed(records)
     tallies = [tally(results(record, specs)) for record in found]
-    text = ", ".join(f"{name} {one.percent}%" for name, one in zip(labels(found), tallies, strict=True))
+    named = zip(labels(found), tallies, strict=True)
+    text = ", ".join(f"{name} {one.percent}% of {one.total}" for name, one in named)
+    title = "; ".join([f"{_TITLE}: {text} kernels", *dict.fromkeys(one_line(executed(one.run)) for one in found)])
     least = min(100 * one.passing / one.total if one.total else 0.0 for one in tallies)
     colour = next(colour for bound, colour in _COLOURS if least >= bound)
     left, right = (len(part) * _WIDTH + 12 for part in (_TITLE, text))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
-            f'aria-label="{_TITLE}: {escape(text)}">',
-            f"<title>{_TITLE}: {escape(text)}</title>",
+            f'aria-label="{escape(title)}">',
+            f"<title>{escape(title)}</title>",
             f'<rect width="{left}" height="20" fill="#444c56"/>',
             f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>',
             '<g fill="#fff" font-family="Verdana,sans-serif" font-size="11">',

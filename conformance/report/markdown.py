@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
 from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
@@ -12,16 +12,8 @@ from conformance.report.families import status_table
 from conformance.report.kernels import choice_lines
 from conformance.report.run_notes import failed_robustness, robustness_lines, shared_remarks
 from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
-from conformance.report.tally import (
-    ABSENT,
-    launcher_results,
-    launchers,
-    library_results,
-    own_results,
-    results,
-    tally,
-    unknown,
-)
+from conformance.report.tally import ABSENT, launchers, results, results_of, selected_entries, tally, unknown
+from conformance.spec.entry import ROWS as ENTRY_ROWS
 from conformance.spec.entry import Entry
 from conformance.spec.load import Specs
 from conformance.text import code, fence, plain
@@ -56,7 +48,16 @@ def render_markdown(records: Records, specs: Specs) -> str:
         "be run, and rounded down.",
         *_sections("Compiles for AMD targets", names, [_builds(record, specs) for record in found]),
         *cause_section(names, rows, specs),
-        *cause_section(names, [launcher_results(record, specs) for record in found], specs, "Causes of launchers"),
+        *(
+            line
+            for entry in selected_entries(found)[1:]
+            for line in cause_section(
+                names,
+                [results_of(entry, record, specs) for record in found],
+                specs,
+                f"Causes of {ENTRY_ROWS[entry].plural}",
+            )
+        ),
         "",
         "## What was run",
         "",
@@ -69,11 +70,11 @@ def render_markdown(records: Records, specs: Specs) -> str:
         ),
         *_sections("Missing or not run", names, [missing_lines(part, specs) for part in rows], "None."),
         *_sections("Linked launchers", names, [launcher_lines(record.launchers, LAUNCHERS) for record in found]),
-        *_sections("Launchers not at parity", names, _failing_launchers(found, names, specs, launcher_results)),
+        *_sections("Launchers not at parity", names, _failing_besides("launcher", found, names, specs)),
         *_sections("Library calls", names, [launcher_lines(record.libraries, LIBRARIES) for record in found]),
-        *_sections("Library calls not at parity", names, _failing_launchers(found, names, specs, library_results)),
+        *_sections("Library calls not at parity", names, _failing_besides("library", found, names, specs)),
         *_sections("Own kernels", names, [launcher_lines(record.own, OWN) for record in found]),
-        *_sections("Own kernels not at parity", names, _failing_launchers(found, names, specs, own_results)),
+        *_sections("Own kernels not at parity", names, _failing_besides("own", found, names, specs)),
         *_sections("The port's own choices", names, [choice_lines(part) for part in rows]),
         *_sections("Robustness", names, [_robustness(part, specs) for part in rows]),
         *_sections("Robustness of launchers", names, [_robustness(one.launchers, specs, "launcher") for one in found]),
@@ -174,14 +175,9 @@ def _robustness(part: Sequence[KernelResult], specs: Specs, entry: Entry = "kern
     return robustness_lines(part, specs, entry) if failed_robustness(part) else []
 
 
-def _failing_launchers(
-    found: Sequence[Record],
-    names: Sequence[str],
-    specs: Specs,
-    results_of: Callable[[Record, Specs], list[KernelResult]],
-) -> list[list[str]]:
-    """The details of each run's launchers, or calls of libraries, that fail; nothing where none does."""
-    parts = [results_of(record, specs) for record in found]
+def _failing_besides(entry: Entry, found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[list[str]]:
+    """The details of each run's entries of one kind that fail; nothing where none does."""
+    parts = [results_of(entry, record, specs) for record in found]
     bad = [[row for row in part if row.status not in ("pass", *ABSENT)] for part in parts]
     told: Told = {}
     return [

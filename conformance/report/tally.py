@@ -99,7 +99,7 @@ def columns_of(table: str) -> list[FigureColumn]:
 def results(record: Record, specs: Specs) -> list[KernelResult]:
     """A result for every kernel of the specs, in their order; a kernel that no spec has is left out.
 
-    SpecModule, family and place in Candle are those of the specs, whatever the record says.
+    Module, family and place in Candle are those of the specs, whatever the record says.
     """
     return every_kernel(
         specs, (_placed(row, specs.kernels[row.name]) for row in record.kernels if row.name in specs.kernels)
@@ -113,9 +113,9 @@ def _placed(row: KernelResult, kernel: Kernel) -> KernelResult:
 
 def results_of(entry: Entry, record: Record, specs: Specs) -> list[KernelResult]:
     """As ``results``, of one kind of entry: one that was not selected is ``not_run``. Of own kernels it is what the
-    record has."""
+    record has, for a report knows them from it alone."""
     if entry == "own":
-        return own_results(record, specs)
+        return [*record.own]
     given = {row.name: row for row in record.rows_of(entry)}
     known = specs.of(entry).items()
     return [_placed(given.get(name) or KernelResult.not_run(kernel), kernel) for name, kernel in known]
@@ -130,16 +130,6 @@ def selected_entries(records: Iterable[Record]) -> list[Entry]:
 def launcher_results(record: Record, specs: Specs) -> list[KernelResult]:
     """A result for every launcher of the specs, in their order, as ``results``."""
     return results_of("launcher", record, specs)
-
-
-def library_results(record: Record, specs: Specs) -> list[KernelResult]:
-    """A result for every call of a library, as ``launcher_results``."""
-    return results_of("library", record, specs)
-
-
-def own_results(record: Record, specs: Specs) -> list[KernelResult]:
-    """The rows of the port's own kernels, which a report knows from the record alone."""
-    return [*record.own]
 
 
 def kernel_of(row: KernelResult, specs: Specs) -> Kernel:

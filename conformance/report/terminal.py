@@ -21,22 +21,27 @@ from conformance.report.tally import (
     FigureColumn,
     columns_of,
     is_present,
-    launcher_results,
-    library_results,
+    modules_of,
     of_family,
     of_module,
-    own_results,
     results,
+    results_of,
     tally,
     worst,
 )
+from conformance.spec.entry import ENTRIES, Entry
+from conformance.spec.entry import ROWS as ENTRY_ROWS
 from conformance.spec.load import SpecModule, Specs
 from conformance.status import EXPLAINED, ROWS, STATUSES
 from conformance.text import LOG, Screen, one_line, shortened
 
+_BESIDES = tuple(entry for entry in ENTRIES if entry != "kernel")
+"""What is judged beside kernels, and counted apart."""
+
 _WORST_WIDTH = 48
 _SHORTEST_NAME = 5
 _TEXT_WIDTH = 110
+"""Columns of a line of text on a terminal, however wide that is: longer ones are hard to read."""
 
 
 def render_terminal(
@@ -56,24 +61,20 @@ def render_terminal(
     found = listed(records)
     rows = [results(record, specs) for record in found]
     besides = {row.name for record in found for row in (*record.launchers, *record.libraries, *record.own)}
-    parts = (
-        (_Kind("launchers", specs.launcher_modules, len(specs.launchers)), launcher_results),
-        (_Kind("library calls", specs.library_modules, len(specs.libraries)), library_results),
-        (_Kind("own kernels", figures.own_modules(found), max(len(record.own) for record in found)), own_results),
-    )
     kernels = _chosen(found, rows)
     out: list[Text | Table] = []
     if kernels or not besides:
-        out.append(_table(_Kind("kernels", specs.modules, len(specs.kernels)), found, rows, kernels, screen))
-    for kind, results_of in parts:
-        called = [results_of(record, specs) for record in found]
+        out.append(_table(_Kind.of("kernel", found, rows, specs), found, rows, kernels, screen))
+    for entry in _BESIDES:
+        called = [results_of(entry, record, specs) for record in found]
         chosen = _chosen(found, called) & besides
         if chosen:
             out += [Text()] if out else []
-            out.append(_table(kind, found, called, chosen, screen))
+            out.append(_table(_Kind.of(entry, found, called, specs), found, called, chosen, screen))
     out.append(Text())
+    width = screen.width if screen == LOG else min(screen.width, _TEXT_WIDTH)
     for name, record, part in zip(labels(found), found, rows, strict=True):
-        out += _about(name, record, part, specs, min(screen.width, _TEXT_WIDTH), verbose, failures)
+        out += _about(name, record, part, specs, width, verbose, failures)
     return rendered(out, screen)
 
 
@@ -99,11 +100,16 @@ def _selected(record: Record, row: KernelResult) -> bool:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a table is of: kernels or launchers, which are counted apart."""
+    """What a table is of: one kind of entry, which is counted apart. ``total`` is how many there are."""
 
     what: str
     modules: Mapping[str, SpecModule]
     total: int
+
+    @classmethod
+    def of(cls, entry: Entry, found: Sequence[Record], rows: Sequence[list[KernelResult]], specs: Specs) -> _Kind:
+        """That of ``entry``, of which the records have ``rows``."""
+        return cls(ENTRY_ROWS[entry].plural, modules_of(entry, found, specs), max(map(len, rows)))
 
 
 def _chosen(found: Sequence[Record], rows: Sequence[list[KernelResult]]) -> set[str]:
@@ -200,7 +206,7 @@ def _figures(rows: Sequence[KernelResult], columns: Iterable[FigureColumn]) -> l
 
 
 def _fitted(text: str, room: int) -> str:
-    """``text`` in at most ``room`` characters: of ``uexp_f32: 1 of 2 ulp`` the name is shortened first."""
+    """``text`` in at most ``room`` characters: of ``uexp_f32: 1 of 2 cases fail`` the name is shortened first."""
     name, _, rest = text.partition(": ")
     kept = room - len(rest) - 2
     if len(text) <= room or kept < _SHORTEST_NAME:
@@ -228,28 +234,31 @@ def _result(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:
     if len(chosen) < len(rows):
         what = "recorded" if record.run.traces is not None and not record.run.patterns else "selected"
         parts = (
-            ("", chosen, len(rows)),
-            ("launcher", record.launchers, len(specs.launchers)),
-            ("library call", record.libraries, len(specs.libraries)),
-            ("own kernel", [row for row in record.own if _selected(record, row)], len(record.own)),
+            ("", chosen, f"of {len(rows)}"),
+            ("launcher", record.launchers, f"of {len(specs.launchers)}"),
+            ("library call", record.libraries, f"of {len(specs.libraries)}"),
+            ("own kernel", [row for row in record.own if _selected(record, row)], "none is Candle's"),
         )
-        said = [_of_selected(kind, what, part, total) for kind, part, total in parts if part]
+        said = [_of_selected(kind, what, part, among) for kind, part, among in parts if part]
         return ", ".join(said) if said else _coverage(record, rows, specs)
     total = tally(rows)
     missing = sum(row.status == "missing" for row in rows)
     if not missing or not total.present:
         return _coverage(record, rows, specs)
-    have = f"{total.passing} of the {total.present} kernels you have are"
-    have = have if total.present > 1 else f"the 1 kernel you have is {'' if total.passing else 'not '}"
+    if total.present == 1:
+        have = f"the 1 kernel you have is {'at parity' if total.passing else 'not at parity'}"
+    else:
+        verb = "is" if total.passing == 1 else "are"
+        have = f"{total.passing} of the {total.present} kernels you have {verb} at parity"
     lack = f"{missing} of Candle's {total.total} {'are' if missing > 1 else 'is'} missing"
-    return "; ".join(filter(None, (f"{have.rstrip()} at parity", lack, figures.own_kernels(record))))
+    return "; ".join(filter(None, (have, lack, figures.own_kernels(record))))
 
 
-def _of_selected(kind: str, what: str, rows: Sequence[KernelResult], total: int) -> str:
+def _of_selected(kind: str, what: str, rows: Sequence[KernelResult], among: str) -> str:
     """``5 of 5 selected pass (of 748)``, ``1 of 1 selected launcher passes (of 49)``."""
     passing = sum(row.status == "pass" for row in rows)
     noun = f" {kind}{'' if len(rows) == 1 else 's'}" if kind else ""
-    return f"{passing} of {len(rows)} {what}{noun} pass{'es' if len(rows) == 1 else ''} (of {total})"
+    return f"{passing} of {len(rows)} {what}{noun} pass{'es' if len(rows) == 1 else ''} ({among})"
 
 
 def _coverage(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:
@@ -279,12 +288,11 @@ def _about(
     counts = Counter(row.status for row in rows if _selected(record, row))
     totals = [Text(f"{counts[status]} {status}", ROWS[status].style) for status in STATUSES if counts[status]]
     lines += [Text("  ").append(Text(", ").join(totals))] if totals else []
-    parts = (("launchers", record.launchers), ("library calls", record.libraries), ("own kernels", record.own))
-    for what, part in parts:
-        called = Counter(row.status for row in part)
+    for entry in _BESIDES:
+        called = Counter(row.status for row in record.rows_of(entry))
         if called:
             said = ", ".join(f"{called[status]} {status}" for status in STATUSES if called[status])
-            lines += [Text(f"  {what}: {said}")]
+            lines += [Text(f"  {ENTRY_ROWS[entry].plural}: {said}")]
     lines += indented(f"of all: {_coverage(record, rows, specs)}") if _asked_for_less(record, rows) else []
     for library in dict.fromkeys(row.source for row in record.libraries if row.source):
         lines += indented(f"library: {library}")
@@ -297,7 +305,7 @@ def _about(
     for remark in notes:
         lines += indented(str(remark), "yellow") if remark.kind == "warning" else []
     lines += [Text(f"  {one_line(target)}: {compiles(rows, target)}") for target in record.run.builds]
-    for judged in (rows, launcher_results(record, specs), library_results(record, specs), [*record.own]):
+    for judged in (rows, *(results_of(entry, record, specs) for entry in _BESIDES)):
         if all(row.status not in EXPLAINED for row in judged):
             continue
         from conformance.report.causes import cause_lines, find_causes  # what a run without a failure does without

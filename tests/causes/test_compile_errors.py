@@ -51,7 +51,7 @@ def test_files_with_the_same_error_are_one_cause_that_names_how_many_and_the_fir
         [f"k/{file}:3:7: error: unknown type name 'cudaStream_t'" for file in ("b.cu", "a.cu", "c.cu", "a.cu")]
     )
     assert said == [
-        "1 cause of 4 kernels that fail; mend it: up to +4 kernels:",
+        "1 cause of 4 kernels that fail; mending it gains up to 4 kernels:",
         "4 kernels: Does not compile in 3 files: unknown type name 'cudaStream_t'",
         f"{', '.join(COPIES[:4])}; first at k/b.cu:3",
         "to do: mend what these files share, such as a header or an option; else each of the 3 lines",

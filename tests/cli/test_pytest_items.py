@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 import pytest
 
 from conformance.cli.main import main
+from conformance.pytest_items import screen_of
+from conformance.text import LOG, Screen
 
 ROOT = Path(__file__).resolve().parents[2]
 BAD_FILL = """#include <hip/hip_runtime.h>
@@ -31,6 +33,14 @@ def pytest_says(*words: object, folder: Path = ROOT) -> tuple[int, str]:
     variables = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("terminal", "expected"), [(True, Screen(72)), (False, LOG)])
+def test_the_table_is_as_wide_as_the_terminal(monkeypatch, request, terminal, expected):
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    monkeypatch.setattr(reporter, "isatty", terminal)
+    monkeypatch.setattr(request.config.get_terminal_writer(), "fullwidth", 72)
+    assert screen_of(reporter) == expected
 
 
 @pytest.mark.slow("whole runs by the command")

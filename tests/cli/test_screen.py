@@ -69,6 +69,15 @@ def test_colours_are_for_terminals_that_have_them(monkeypatch, terminal, variabl
     assert bool(ESCAPE.search(render_terminal(record("uexp_f32"), SPECS, found))) is colour
 
 
+@pytest.mark.parametrize(
+    ("columns", "expected"), [("80", Screen(80)), ("1", Screen(40)), ("0", LOG), ("wide", LOG), (None, LOG)]
+)
+def test_a_log_is_as_wide_as_columns_says(monkeypatch, columns, expected):
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.setattr(os, "environ", {} if columns is None else {"COLUMNS": columns})
+    assert screen() == expected
+
+
 def test_a_log_gets_a_line_every_ten_seconds_at_most():
     now, lines = [0.0], list[str]()
     note = logged(lines.append, lambda: now[0])

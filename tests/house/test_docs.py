@@ -83,6 +83,7 @@ def test_a_page_begins_with_who_needs_it(page: Path) -> None:
     assert rest[0].startswith("For ")
 
 
+@pytest.mark.slow("reads every file of the package")
 def test_messages_on_the_page_are_in_the_code() -> None:
     texts = [path.read_text(encoding="utf-8") for suffix in ("cpp", "yaml") for path in PACKAGE.rglob(f"*.{suffix}")]
     for path in PACKAGE.rglob("*.py"):

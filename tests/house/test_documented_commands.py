@@ -91,6 +91,7 @@ def test_make_has_the_targets() -> None:
     inline(),
     ids=lambda value: shlex.join(value) or "none" if isinstance(value, list) else value,
 )
+@pytest.mark.slow("builds the parser of every command")
 def test_options_in_texts_exist(page: str, command: str, options: list[str]) -> None:
     known = build_parser().of(command)._option_string_actions
     assert [option for option in options if option not in known] == []

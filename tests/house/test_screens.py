@@ -20,5 +20,5 @@ def test_a_picture_shows_the_headline_and_what_to_mend(width: int) -> None:
     svg = (FOLDER / f"terminal-{width}.svg").read_text(encoding="utf-8")
     text = " ".join(html.unescape(" ".join(re.findall(r">([^<]+)</text>", svg))).split())
     assert "3 of the 5 kernels you have are at parity; 743 of Candle's 748 are missing" in text.replace("\xa0", " ")
-    assert "mend these 2: +2 kernels" in text
+    assert "mending these 2 gains 2 kernels" in text
     assert "http" not in svg.replace("http://www.w3.org/", "").replace("https://www.textualize.io", "")

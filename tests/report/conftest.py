@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+from tests.report import browsers
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed")
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is on PATH")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed")
+    try:
+        with browsers.chromium() as browser:
+            yield browser
+    except browsers.NoBrowserError as error:
+        pytest.skip(str(error))
 
 
 class Page:

@@ -6,7 +6,6 @@ they show what a reader gets from the same commands.
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,8 +18,8 @@ from conformance.report import render_html
 from conformance.report.board import render_board
 from conformance.spec.load import load_specs
 from tests.boards import committed
+from tests.report.browsers import NoBrowserError, chromium
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 IMAGES = ROOT / "docs" / "images"
 RECORD = ROOT / "reports" / "board" / "candle-3801.runtime-cpu-wave-64.json.xz"
 
@@ -73,16 +72,12 @@ def take(browser: Any, shots: tuple[Shot, ...], html: dict[str, str], folder: Pa
 
 
 def main() -> None:
-    from playwright.sync_api import sync_playwright
-
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        sys.exit(f"screenshots need a browser: none of {', '.join(BROWSERS)} is on PATH")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        for image in take(browser, SHOTS, pages(), IMAGES):
-            print(f"written: {image.relative_to(ROOT)} ({image.stat().st_size / 1000:.0f} kB)")
-        browser.close()
+    try:
+        with chromium() as browser:
+            for image in take(browser, SHOTS, pages(), IMAGES):
+                print(f"written: {image.relative_to(ROOT)} ({image.stat().st_size / 1000:.0f} kB)")
+    except NoBrowserError as error:
+        sys.exit(f"screenshots need a browser: {error}")
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ BOTH = {"fill_u8": ("hiprtc", None), "fill_u32": ("hiprtc", None), "fill_f32": (
 
 
 @pytest.mark.parametrize("render", [render_terminal, render_markdown, render_html])
+@pytest.mark.slow("renders reports of 748 kernels in each format")
 @pytest.mark.parametrize(
     ("asked", "compilers", "line"),
     [

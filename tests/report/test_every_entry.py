@@ -11,9 +11,11 @@ import pytest
 from conformance.outcome import Failure
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.report.ci import render_annotations, render_junit
+from conformance.report.markdown import render_markdown
 from conformance.report.run_notes import remarks
 from conformance.report.runs import Records
 from conformance.report.summary import render_summary
+from conformance.report.terminal import render_terminal
 from conformance.spec.entry import ENTRIES, ROWS, Entry
 from conformance.spec.load import Specs, load_specs
 from tests.runs import run_info
@@ -32,11 +34,26 @@ def record_where_one_fails(entry: Entry) -> tuple[str, Record]:
     return kernel.name, nothing.with_parts({entry: every_kernel(SPECS, [row]) if entry == "kernel" else [row]})
 
 
-@pytest.mark.parametrize("render", [render_summary, render_annotations])
+@pytest.mark.parametrize("render", [render_summary, render_annotations, render_markdown, render_terminal])
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_what_fails_is_named(entry: Entry, render: Callable[[Records, Specs], str]) -> None:
     name, record = record_where_one_fails(entry)
     assert name in render(record, SPECS)
+
+
+def test_the_headline_of_selected_own_kernels_is_not_of_candles() -> None:
+    _, record = record_where_one_fails("own")
+    run = record.run.model_copy(update={"selected": 1, "patterns": ("uown*",)})
+    text = render_terminal(record.model_copy(update={"run": run}), SPECS)
+    assert "0 of 1 selected own kernel passes (none is Candle's)" in text
+    assert "of all: 0 of 748 kernels at parity" in text
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_the_markdown_has_a_section_on_its_causes(entry: Entry) -> None:
+    _, record = record_where_one_fails(entry)
+    title = "Causes" if entry == "kernel" else f"Causes of {ROWS[entry].plural}"
+    assert f"\n## {title}\n" in render_markdown(record, SPECS)
 
 
 @pytest.mark.parametrize("entry", ENTRIES)

@@ -11,13 +11,13 @@ from rich.text import Text
 from conformance.outcome import Evidence, Observation
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.report.causes import Finding, cause_lines, find_causes
-from conformance.report.causes.gain import proposal
+from conformance.report.causes.gain import propose
 from conformance.report.lines import rendered, wrapped
 from conformance.report.places import Places
 from conformance.report.terminal import render_terminal
 from conformance.spec.load import load_specs
 from conformance.status import Status
-from conformance.text import Screen
+from conformance.text import LOG, Screen
 from tests.runs import run_info
 
 SPECS = load_specs()
@@ -55,7 +55,7 @@ def headline(record: Record) -> str:
         (selection(row("uexp_f32", "pass"), row("uexp_f16", "missing")), "1 of 2 selected pass (of 748)"),
         (
             whole(row("uexp_f32", "pass"), row("uexp_f16", "fail", ULP)),
-            "1 of the 2 kernels you have are at parity; 746 of Candle's 748 are missing",
+            "1 of the 2 kernels you have is at parity; 746 of Candle's 748 are missing",
         ),
         (
             whole(row("uexp_f32", "fail", ULP)),
@@ -106,17 +106,33 @@ def test_notes_stand_below_the_failures_and_those_without_a_part_in_the_verdict_
 def test_what_to_mend_first_says_what_it_gains() -> None:
     both = row("uexp_f32", "fail", ULP, ZERO)
     found = find_causes([both, row("uabs_f32", "compile_error", message="a.hip:1:1: error: no")], SPECS)
-    assert cause_lines(found)[0] == "2 causes of 2 kernels that fail; mend the first: up to +1 kernel:"
+    assert cause_lines(found)[0] == "2 causes of 2 kernels that fail; mending the first gains up to 1 kernel:"
     assert "Does not compile" in cause_lines(found)[1]
 
 
 def test_only_kernels_without_another_cause_are_gained() -> None:
     several = [row(name, "fail", ULP) for name in ("uabs_f32", "uneg_f32", "usin_f32")]
     (finding,) = find_causes(several, SPECS)
-    assert proposal([finding], [finding]) == "mend it: +3 kernels"
+    assert str(propose([finding])) == "mending it gains 3 kernels"
     other = Finding(finding.cause, finding.shares[:1])
-    assert proposal([finding, other], [finding]) == "mend the first: +2 kernels"
-    assert proposal([other, finding], [other]) == ""
+    assert str(propose([other, finding], most=1)) == "mending the first gains 2 kernels"
+    assert str(propose([other, finding])) == "mending these 2 gains 3 kernels"
+
+
+def test_a_cause_that_gains_nothing_is_not_proposed() -> None:
+    (finding,) = find_causes([row("uabs_f32", "fail", ULP)], SPECS)
+    same = Finding(finding.cause, finding.shares)
+    assert propose([finding, same], most=1) is None
+    (unknown,) = find_causes([row("uneg_f32", "fail", Evidence())], SPECS)
+    assert str(propose([finding, unknown])) == "mending the first gains 1 kernel"
+
+
+@pytest.mark.parametrize(("screen", "whole"), [(LOG, True), (Screen(80), False), (Screen(300), False)])
+def test_a_line_of_a_log_is_not_broken(screen: Screen, whole: bool) -> None:
+    record = selection(row("uexp_f32", "pass", message="ties are ordered" * 3 + " and" * 30))
+    lines = render_terminal(record, SPECS, screen).splitlines()
+    note = next(line for line in lines if line.startswith("note: uexp_f32"))
+    assert note.endswith(" and" * 30) is whole
 
 
 @pytest.fixture

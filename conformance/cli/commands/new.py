@@ -30,15 +30,16 @@ _GIVE = "give --ulp N --source TEXT (and --library-ulp N where a library functio
 
 _EPILOG = """\
 A dtype in braces is spelled as in the kernels of --like. Without --ulp and --source the tolerance is asked for; where
-there is no terminal it is TODO, which the specs do not load with, and --write refuses.
+there is no terminal it is TODO, which the specs do not load with, and --write refuses."""
 
-examples:
-  candle-parity new 'usquare_{f32,f64,f16,bf16,f8e4m3}' --like usqr_f32 --line 120 --same-tolerance --write
-  candle-parity new 'fadd_{f32,f64}' --own
-  candle-parity new cast_i64_f16 --like cast_i64_f32 --line 1234 --ulp 0 --source "one rounding"
-"""
-
-EXAMPLES = (("candle-parity new 'usquare_{f32,f16}' --like usqr_f32", "the edits that add two kernels"),)
+EXAMPLES = (
+    ("candle-parity new 'usquare_{f32,f16}' --like usqr_f32", "the edits that add two kernels"),
+    (
+        'candle-parity new cast_i64_f16 --like cast_i64_f32 --line 1234 --ulp 0 --source "one rounding" --write',
+        "make the edit, with a tolerance of its own",
+    ),
+    ("candle-parity new 'fadd_{f32,f64}' --own", "start two kernels of the port's own"),
+)
 
 
 def options(parser: CommandParser) -> None:
@@ -46,7 +47,6 @@ def options(parser: CommandParser) -> None:
         "Prints, and with --write makes, the edit of the specs that adds kernels, and says what else is to be done."
     )
     parser.epilog = _EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("names", nargs="+", metavar="NAME", help="a kernel's name, or several: 'usquare_{f32,f16}'")
     like = parser.add_argument("--like", metavar="KERNEL", help="the kernel that they are shaped like")
     parser.add_argument(

@@ -293,7 +293,7 @@ def _most_strided(_: Cause, fitting: Sequence[FailingCase], cases: Sequence[Fail
 
 def _bears_out(failed: int, with_it: int, without: int) -> bool:
     """Whether ``failed`` cases, all with a trait, and those that pass, some ``with_it`` and some ``without``, show that
-    the trait decides: most with it fail, and that many drawn from all would hardly all have it by chance."""
+    the trait decides: at least half with it fail, and as many drawn from all would hardly all have it by chance."""
     chance = comb(failed + with_it, failed) / comb(failed + with_it + without, failed)
     return with_it <= failed and chance <= _CHANCE
 

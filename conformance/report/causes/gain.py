@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from conformance.report.causes.find import MIXED, UNKNOWN, Finding
 from conformance.status import FAILED_LAUNCHES
@@ -12,37 +13,63 @@ MOST = 3
 """Causes that are proposed at a time."""
 
 
-def gain(findings: Sequence[Finding], mended: Iterable[Finding]) -> int:
-    """How many kernels of ``findings`` have no cause but those that are ``mended``."""
-    gone = {id(finding) for finding in mended}
-    rest = {share.kernel.name for finding in findings if id(finding) not in gone for share in finding.shares}
-    here = {share.kernel.name for finding in findings if id(finding) in gone for share in finding.shares}
-    return len(here - rest)
+@dataclass(frozen=True)
+class Step:
+    """A cause to mend, and how many kernels that gains once the steps before it are done."""
+
+    finding: Finding
+    gained: int
 
 
-def proposed(findings: Sequence[Finding]) -> list[Finding]:
-    """The causes to mend first, at most ``MOST``, in the order in which to mend them.
+@dataclass(frozen=True)
+class Proposal:
+    """The ``steps`` to take first, one at least, of a run with so many ``causes``."""
+
+    steps: tuple[Step, ...]
+    causes: int
+
+    @property
+    def gained(self) -> int:
+        """How many kernels all steps gain."""
+        return sum(step.gained for step in self.steps)
+
+    @property
+    def is_upper_bound(self) -> bool:
+        """Whether kernels among them were not launched yet, and may have more to mend."""
+        kernels = (share.kernel for step in self.steps for share in step.finding.shares)
+        return any(kernel.status not in FAILED_LAUNCHES for kernel in kernels)
+
+    def __str__(self) -> str:
+        """``mending the first 3 gains 23 kernels``, ``mending it gains up to 4 kernels``."""
+        count, rest = len(self.steps), self.causes - len(self.steps)
+        several = f"the first {count}" if rest else f"these {count}"
+        what = several if count > 1 else "the first" if rest else "it"
+        most = "up to " if self.is_upper_bound else ""
+        return f"mending {what} gains {most}{counted(self.gained, self.steps[0].finding.what)}"
+
+
+def propose(findings: Sequence[Finding], most: int = MOST) -> Proposal | None:
+    """The causes of ``findings`` to mend first, ``most`` or fewer; ``None`` where these would gain no kernel.
 
     Each is the one by which most kernels are gained once those before it are mended, and of these the one of most
     kernels. What is not recognised is never proposed.
     """
     known = [finding for finding in findings if finding.cause not in (UNKNOWN, MIXED)]
     chosen: list[Finding] = []
-    while known and len(chosen) < MOST:
-        best = max(known, key=lambda one: (gain(findings, [*chosen, one]), len(one.shares)))
+    steps: list[Step] = []
+    while known and len(steps) < most:
+        best = max(known, key=lambda one: (_gain(findings, [*chosen, one]), len(one.shares)))
         known.remove(best)
+        steps.append(Step(best, _gain(findings, [*chosen, best]) - _gain(findings, chosen)))
         chosen.append(best)
-    return chosen
+    while steps and not steps[-1].gained:
+        steps.pop()
+    return Proposal(tuple(steps), len(findings)) if steps else None
 
 
-def proposal(findings: Sequence[Finding], chosen: Sequence[Finding]) -> str:
-    """``mend the first 3: +23 kernels``, of ``findings`` whose first are those ``chosen``; empty where nothing would be
-    gained. ``up to`` stands before it where kernels among them were not launched yet, and may have more to mend."""
-    gained = gain(findings, chosen)
-    if not gained:
-        return ""
-    rest = len(findings) - len(chosen)
-    several = f"these {len(chosen)}" if not rest else f"the first {len(chosen)}"
-    what = several if len(chosen) > 1 else "the first" if rest else "it"
-    launched = all(share.kernel.status in FAILED_LAUNCHES for finding in chosen for share in finding.shares)
-    return f"mend {what}: {'' if launched else 'up to '}+{counted(gained, findings[0].what)}"
+def _gain(findings: Sequence[Finding], mended: Iterable[Finding]) -> int:
+    """How many kernels of ``findings`` have no cause but those that are ``mended``."""
+    gone = {id(finding) for finding in mended}
+    rest = {share.kernel.name for finding in findings if id(finding) not in gone for share in finding.shares}
+    here = {share.kernel.name for finding in findings if id(finding) in gone for share in finding.shares}
+    return len(here - rest)

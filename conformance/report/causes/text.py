@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from conformance.outcome import Failure
 from conformance.record import KernelResult
 from conformance.report.causes.find import UNKNOWN, Finding, Share, deciding_trait, find_causes
-from conformance.report.causes.gain import proposal, proposed
+from conformance.report.causes.gain import propose
 from conformance.spec.load import Specs
 from conformance.text import counted, one_line, plain, shortened
 
@@ -34,9 +34,11 @@ def cause_lines(findings: Sequence[Finding], limit: int = SCREEN, width: int = W
     """
     if not findings:
         return []
-    first = proposed(findings)
-    told = proposal(findings, first)
-    if told:
+    head = heading(findings)
+    proposal = propose(findings)
+    if proposal is not None:
+        head = f"{head}; {proposal}"
+        first = [step.finding for step in proposal.steps]
         findings = [*first, *(finding for finding in findings if finding not in first)]
     blocks = [_block(finding, width) for finding in findings]
     if 1 + sum(map(len, blocks)) > limit:
@@ -44,7 +46,7 @@ def cause_lines(findings: Sequence[Finding], limit: int = SCREEN, width: int = W
             block if finding.cause is UNKNOWN else block[: -_advising(finding)]
             for finding, block in zip(findings, blocks, strict=True)
         ]
-    lines = [f"{'; '.join(filter(None, [heading(findings), told]))}:"]
+    lines = [f"{head}:"]
     for number, block in enumerate(blocks):
         more = len(blocks) - number
         if len(lines) + len(block) + (more > 1) > limit:
@@ -83,8 +85,7 @@ def described(finding: Finding) -> list[str]:
     """A cause in a few lines: what it is, of which kernels, by what evidence, what to do, and the lines of
     candle-parity.toml that do it, if there are such."""
     cause = finding.cause
-    marked = f" [{cause.bug_class}]" if cause.bug_class else ""
-    lines = [f"{title(finding)}{marked}", f"{kernels(finding)}{_first_place(finding)}"]
+    lines = [marked_title(finding), f"{kernels(finding)}{_first_place(finding)}"]
     found = evidence(finding)
     lines += [text for text in (found, finding.age) if text]
     if cause is UNKNOWN:
@@ -96,6 +97,12 @@ def described(finding: Finding) -> list[str]:
     else:
         lines += [f"to do: {finding.advice}", *finding.declaration]
     return lines
+
+
+def marked_title(finding: Finding) -> str:
+    """``title`` and the class of the bug: ``48 kernels: A null input is dereferenced [S06]``."""
+    mark = f" [{finding.cause.bug_class}]" if finding.cause.bug_class else ""
+    return f"{title(finding)}{mark}"
 
 
 def title(finding: Finding) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from conformance.record import KernelResult
 from conformance.report.causes import find_causes
-from conformance.report.causes.gain import gain, proposal, proposed
+from conformance.report.causes.gain import Proposal, propose
+from conformance.report.causes.text import marked_title
 from conformance.report.tally import tally
 from conformance.spec.load import Specs
 from conformance.text import counted, some
@@ -17,9 +18,9 @@ _MODULES = 4
 
 
 @dataclass(frozen=True)
-class Step:
-    """A cause to mend: what it is, how to mend it, its first kernel, and how many kernels it gains once the steps
-    before it are done."""
+class ShownStep:
+    """A cause to mend as the page has it: the kernels that it gains, what it is, how to mend it, and the first kernel
+    that has it."""
 
     gained: str
     title: str
@@ -34,32 +35,32 @@ class NextSteps:
 
     heading: str
     then: str
-    steps: tuple[Step, ...]
+    steps: tuple[ShownStep, ...]
     missing: str
 
 
 def next_steps(rows: Sequence[KernelResult], specs: Specs) -> NextSteps | None:
     """The next steps of a run with the results ``rows`` over all kernels; ``None`` where nothing is to be done."""
-    findings = find_causes(rows, specs)
-    chosen = proposed(findings)
-    told = proposal(findings, chosen)
-    steps: list[Step] = []
-    before = 0
-    for number, finding in enumerate(chosen if told else (), start=1):
-        after = gain(findings, chosen[:number])
-        marked = f" [{finding.cause.bug_class}]" if finding.cause.bug_class else ""
-        title = f"{finding.cause.title}{marked}: {counted(len(finding.shares), 'kernel')}"
-        steps.append(Step(f"+{after - before:,}", title, finding.advice, finding.shares[0].kernel.name))
-        before = after
+    proposal = propose(find_causes(rows, specs))
     missing = _missing(rows)
-    if not steps and not missing:
-        return None
-    passing = tally(rows).passing + before
-    amount = told.partition(": ")[2]
-    what = f"these {len(steps)} causes" if len(steps) > 1 else "this cause"
-    most = "up to " if amount.startswith("up to ") else ""
-    then = f"then {most}{passing:,} of {len(rows):,} kernels are at parity" if steps else ""
-    return NextSteps(f"Mend {what}: {amount}" if steps else "", then, tuple(steps), missing)
+    if proposal is None:
+        return NextSteps("", "", (), missing) if missing else None
+    steps = tuple(
+        ShownStep(
+            f"+{step.gained:,}", marked_title(step.finding), step.finding.advice, step.finding.shares[0].kernel.name
+        )
+        for step in proposal.steps
+    )
+    return NextSteps(*_sums(proposal, rows), steps, missing)
+
+
+def _sums(proposal: Proposal, rows: Sequence[KernelResult]) -> tuple[str, str]:
+    """What ``proposal`` gains, and how many of ``rows`` are at parity then."""
+    what = f"these {len(proposal.steps)} causes" if len(proposal.steps) > 1 else "this cause"
+    most = "up to " if proposal.is_upper_bound else ""
+    heading = f"Mend {what}: {most}+{counted(proposal.gained, 'kernel')}"
+    passing = tally(rows).passing + proposal.gained
+    return heading, f"then {most}{passing:,} of {len(rows):,} kernels are at parity"
 
 
 def _missing(rows: Sequence[KernelResult]) -> str:
