@@ -51,8 +51,14 @@ def record(*others: KernelResult, **run: Any) -> Record:
     return Record.of(run_info(**run), every_kernel(SPECS, rows))
 
 
+@lru_cache(maxsize=1)
+def usual() -> str:
+    """The page of ``record()``, which most tests open."""
+    return render_html(record(), SPECS)
+
+
 def test_the_map_has_every_kernel_with_a_sign_and_a_name(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS))
+    page = opened(usual())
     titles = page.tab.locator("#map a.cell").evaluate_all("found => found.map(link => link.title.split(':')[0])")
     assert sorted(titles) == sorted(SPECS.kernels)
     assert set(page.texts("#map a.cell")) == {"✓", "F", "○"}
@@ -61,7 +67,7 @@ def test_the_map_has_every_kernel_with_a_sign_and_a_name(opened: Any) -> None:
 
 
 def test_filter_search_and_sort_are_in_the_address(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS))
+    page = opened(usual())
     page.tab.keyboard.press("/")
     page.tab.keyboard.type("kernels silu_f16")
     assert page.texts("#map a.cell:visible") == ["F"]
@@ -85,7 +91,7 @@ def test_title_and_heading_name_the_port_its_commit_and_the_percentage(opened: A
 
 
 def test_searching_hides_what_does_not_match(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS))
+    page = opened(usual())
     page.tab.fill("#search", "fill_u")
     assert page.tab.locator("#map figure:visible").count() == 1
     titles = page.tab.locator("#map a.cell:visible").evaluate_all("found => found.map(one => one.title)")
@@ -99,7 +105,7 @@ def test_searching_hides_what_does_not_match(opened: Any) -> None:
 
 
 def test_enter_in_the_search_opens_the_worst_that_matches(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS))
+    page = opened(usual())
     for view in ("map", "list"):
         page.open(f"#view={view}")
         page.tab.focus("#search")
@@ -135,7 +141,7 @@ def test_what_to_do_next_is_told_by_what_it_gains(opened: Any) -> None:
 
 
 def test_the_tab_key_stops_once_at_each_module(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS))
+    page = opened(usual())
     stops = page.tab.locator("#map a.cell:not([tabindex='-1'])")
     assert stops.count() == len(SPECS.modules)
     page.tab.focus('#map a.cell[title^="uexp_f32"]')
@@ -144,7 +150,7 @@ def test_the_tab_key_stops_once_at_each_module(opened: Any) -> None:
 
 
 def test_the_map_of_one_module_is_shown_alone(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS))
+    page = opened(usual())
     page.tab.select_option("#module", "unary")
     assert page.tab.locator("#map figure:visible").count() == 1
     assert page.texts(".found") == ["123 of 748 kernels"]
@@ -181,7 +187,7 @@ def test_a_kernel_without_source_has_no_cases_and_an_exact_one_no_distance(opene
 
 
 def test_the_element_nearest_its_bound_is_told(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS))
+    page = opened(usual())
     page.tab.click('#map a.cell[title^="uexp_f32"]')
     assert "1 of 4 ulp" in page.texts("#kernel")[0]
 
@@ -202,7 +208,7 @@ def test_the_distance_over_the_input_is_drawn(opened: Any) -> None:
 
 
 def test_arrow_keys_go_from_cell_to_cell(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS))
+    page = opened(usual())
     page.tab.focus('#map a.cell[title^="uexp_f32"]')
     page.tab.keyboard.press("ArrowRight")
     page.tab.keyboard.press("Enter")
@@ -210,7 +216,7 @@ def test_arrow_keys_go_from_cell_to_cell(opened: Any) -> None:
 
 
 def test_the_command_is_copied(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS))
+    page = opened(usual())
     page.open("#kernel=usilu_f16")
     page.tab.keyboard.press("c")
     page.tab.wait_for_selector("#kernel >> text=copied")
@@ -221,7 +227,7 @@ def test_the_command_is_copied(opened: Any) -> None:
 
 
 def test_dark_and_light_follow_the_system_until_they_are_turned(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS), color_scheme="dark")
+    page = opened(usual(), color_scheme="dark")
     background = "getComputedStyle(document.body).backgroundColor"
     dark = page.tab.evaluate(background)
     page.tab.click("#theme")
@@ -281,7 +287,7 @@ def test_axe_finds_nothing(opened: Any, width: int, scheme: str) -> None:
 
 
 def test_print_has_the_map_and_the_causes_and_no_controls(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS))
+    page = opened(usual())
     page.open("#view=list&q=nothing+like+that")
     page.tab.emulate_media(media="print", color_scheme="dark")
     shown = {name: page.tab.locator(name).first.is_visible() for name in ("#map", "#causes", "#runs", "nav", "#search")}
@@ -331,14 +337,14 @@ def test_hostile_texts_stay_texts(opened: Any) -> None:
 
 
 def test_an_address_of_no_kernel_shows_the_map(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS))
+    page = opened(usual())
     page.open("#view=nothing&kernel=%3Cimg%20src=x%3E&run=77&sort=constructor")
     assert page.tab.locator("#map").is_visible()
     assert page.tab.locator("#kernel").is_hidden()
 
 
 def test_without_scripts_verdict_and_map_are_there(opened: Any) -> None:
-    page = opened(render_html(record(), SPECS), java_script_enabled=False)
+    page = opened(usual(), java_script_enabled=False)
     assert "1 of 748 kernels at parity" in page.texts(".verdicts li")[0]
     assert page.tab.locator("#map a.cell").count() == 748
     assert page.tab.locator("#causes").is_visible()
