@@ -10,8 +10,11 @@ import pytest
 from tests.commands import without_progress
 from tests.growing.tree import Tree
 
-MOST_FILES = 4
-"""The row, the judge, the executor, and the message to the executor, which knows of a run only what it needs."""
+MOST_FILES = 5
+"""The row, the judge, the executor, the message to the executor, which lists what it may know of a run, and who sends it.
+
+An option that no executor needs is two files: its row and its use.
+"""
 CASE = "fill_u8(shape=[31],value=pattern)"
 
 ROW = """
@@ -47,6 +50,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     tree.replace("conformance/settings.py", "\n    def filled(", f"{ROW}\n    def filled(")
     with_line(tree, "        self._losses: set", used("judge", "setup.depth"))
     tree.replace("conformance/engine/protocol.py", "    sandbox: bool\n", "    sandbox: bool\n    depth: int\n")
+    tree.replace(
+        "conformance/engine/executor_host.py",
+        "setup.device, setup.sandbox)",
+        "setup.device, setup.sandbox, setup.depth)",
+    )
     with_line(tree, "        # A GPU's context does not survive a fork", used("executor", "setup.depth"))
     return tree
 
