@@ -11,7 +11,7 @@ from tests.commands import without_progress
 from tests.growing.tree import Tree
 
 MOST_FILES = 5
-"""The row, the judge, the executor, the message to the executor, which lists what it may know of a run, and who sends it.
+"""The row, the judge, the executor, the message to the executor, which lists what it may know, and who sends it.
 
 An option that no executor needs is two files: its row and its use.
 """
