@@ -186,8 +186,8 @@ def _halves(rows: int, width: int, stream: RandomStream) -> NDArray[np.float32]:
 
 
 def _near_halves(rows: int, width: int, stream: RandomStream) -> NDArray[np.float32]:
-    """Next to ties: a random largest value once in 32, so that the scale is no power of two; else a multiple of half the
-    scale that is a tie before it is rounded to float32, or one of the two numbers beside it.
+    """Next to ties: a random largest value once in 32, so that the scale is no power of two; else an odd multiple of
+    half the scale, rounded to float32, or one of the two numbers beside it.
 
     A quotient that is off by an ulp then rounds to another quant; among random values that is rare.
     """
