@@ -97,6 +97,8 @@ class RunInfo(Row):
     """The folder that recorded cases came from."""
     recorded_on: Texts = ()
     """Where they were recorded, as their files say."""
+    program: str | None = None
+    """The command line of the program whose launches were recorded and judged (`capture`)."""
     source_lines: Annotated[dict[str, Count], BeforeValidator(_all(int))] = Field(default={})
     """Lines of each source file."""
     sources: str | None = None
