@@ -11,7 +11,7 @@ from typing import Any, Self
 from conformance.reading import shortened
 
 JUDGING = ("run", "replay")
-LAUNCHING = (*JUDGING, "record", "bench")
+LAUNCHING = (*JUDGING, "record", "bench", "compare")
 COMPILING = (*LAUNCHING, "check", "build")
 REPORTING = (*JUDGING, "report")
 RENDERING = (*REPORTING, "board")
@@ -142,8 +142,8 @@ class Option:
         """``value`` as on the command line; nothing for the default."""
         if value == self.default:
             return []
-        if self.read is bool:
-            return [self.long]
+        if self.read is bool:  # of those with three values, None is that the file decides
+            return [self.long if value is not False or self.default is True else self.long.replace("--", "--no-", 1)]
         flag, values = self.flags[0], map(self.write, value if self.many else [value])
         return [word for one in values for word in ([f"{flag}={one}"] if one.startswith("-") else [flag, one])]
 
@@ -157,8 +157,8 @@ def option(default: Any, *flags: str, **about: Any) -> Any:
     return field(default=default, metadata={"option": Option(flags, **about)})
 
 
-def judging(default: Any, *flags: str, group: str = RUN, **about: Any) -> Any:
-    return option(default, *flags, commands=JUDGING, group=group, **about)
+def judging(default: Any, *flags: str, group: str = RUN, commands: tuple[str, ...] = JUDGING, **about: Any) -> Any:
+    return option(default, *flags, commands=commands, group=group, **about)
 
 
 def launching(default: Any, *flags: str, group: str = RUN, **about: Any) -> Any:

@@ -11,9 +11,10 @@ import hashlib
 import os
 import stat
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from conformance.reading import read_bytes
 
@@ -38,7 +39,8 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
 }
 
-_LINK, _MODULE = "120000", "160000"
+LINK, MODULE = "120000", "160000"
+"""Git's modes of a symbolic link and of a submodule."""
 _LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {size}\n"
 
 
@@ -65,10 +67,20 @@ class Repository:
         """The whole hash of the commit that is checked out; raises ``RepositoryError`` where there is none."""
         return self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
 
-    def entries(self, inside: Sequence[str]) -> list[Entry]:
-        """What the commit that is checked out has below the paths ``inside``, from the root; raises
+    def commit_named(self, revision: str) -> str | None:
+        """The whole hash of the commit that ``revision`` names, in any of git's ways (``main~3``, a tag); ``None``
+        where it names none."""
+        if revision.startswith("-") or not revision.isprintable():
+            return None
+        try:
+            return self._git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").strip()
+        except RepositoryError:
+            return None
+
+    def entries(self, inside: Sequence[str], commit: str = "HEAD") -> list[Entry]:
+        """What ``commit``, that which is checked out, has below the paths ``inside``, from the root; raises
         ``RepositoryError``."""
-        text = self._git("ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", *inside)
+        text = self._git("ls-tree", "-r", "-z", "--full-tree", commit, "--", *inside)
         rows = [row.partition("\t") for row in text.split("\0") if row]
         return [Entry(*(head.split(" ")[0], head.split(" ")[2]), path) for head, _, path in rows]
 
@@ -89,20 +101,50 @@ class Repository:
             return True
         # The files that .gitignore lists, but not .git/info/exclude, which no commit has.
         args = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore", "--", *inside)
-        modules = tuple(f"{entry.path}/" for entry in entries if entry.mode == _MODULE)
+        modules = tuple(f"{entry.path}/" for entry in entries if entry.mode == MODULE)
         others = [name for name in self._git(*args).split("\0") if name and not name.startswith(modules)]
         # A file that is staged and not committed is in the index, and so none of the others.
         known = {entry.path for entry in entries}
         staged = [name for path in inside for name in self.indexed(path) if name not in known]
         return bool(others or staged)
 
+    def contents(self, entries: Iterable[Entry], most_bytes: int) -> Iterator[tuple[Entry, bytes | None]]:
+        """What git has stored of each of ``entries``, unfiltered; ``None`` for more than ``most_bytes``.
+
+        Raises ``RepositoryError`` for what is not there, as in a clone without all objects.
+        """
+        try:
+            process = subprocess.Popen(
+                self._command("cat-file", "--batch"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=_environment(),
+            )
+        except OSError as error:
+            raise self._error(error) from None
+        with process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            for entry in entries:
+                try:
+                    process.stdin.write(f"{entry.digest}\n".encode())
+                    process.stdin.flush()
+                except BrokenPipeError:
+                    raise self._error(f"git cat-file has ended before {entry.path}") from None
+                _, kind, *size = process.stdout.readline().decode().split() or ("", "nothing")
+                if kind != "blob":
+                    raise self._error(f"{entry.path}, {entry.digest}, is {kind} in the repository")
+                yield entry, _content(process.stdout, int(size[0]), most_bytes)
+                process.stdout.read(1)  # a line end follows each
+
     def _changed(self, entry: Entry) -> bool:
         file = self.top / entry.path
-        if entry.mode == _MODULE:
+        if entry.mode == MODULE:
             return self._module_changed(file, entry.digest)
         try:
             is_link = stat.S_ISLNK(file.lstat().st_mode)
-            if is_link != (entry.mode == _LINK):
+            if is_link != (entry.mode == LINK):
                 return True
             content = os.fsencode(os.readlink(file)) if is_link else read_bytes(file, file.stat().st_size)
         except OSError:
@@ -117,23 +159,41 @@ class Repository:
         return inner.commit() != commit or inner.differs(["."])
 
     def _git(self, *args: str) -> str:
-        # A hook of git's names its own repository in the environment, and tracing writes files.
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        where = (f"--git-dir={self.top / '.git'}", f"--work-tree={self.top}")
         try:
             done = subprocess.run(
-                ["git", "-C", str(self.top), "--no-pager", *where, "--literal-pathspecs", *_OFF, *args],
+                self._command(*args),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
                 errors="surrogateescape",
                 check=True,
                 timeout=_SECONDS,
-                env={**kept, **_ENVIRONMENT},
+                env=_environment(),
             )
         except (OSError, subprocess.SubprocessError) as error:
-            raise RepositoryError(f"{self.top}: git cannot be asked what is committed ({error})") from None
+            raise self._error(error) from None
         return done.stdout
+
+    def _command(self, *args: str) -> list[str]:
+        where = (f"--git-dir={self.top / '.git'}", f"--work-tree={self.top}")
+        return ["git", "-C", str(self.top), "--no-pager", *where, "--literal-pathspecs", *_OFF, *args]
+
+    def _error(self, what: object) -> RepositoryError:
+        return RepositoryError(f"{self.top}: git cannot be asked what is committed ({what})")
+
+
+def _environment() -> dict[str, str]:
+    # A hook of git's names its own repository in the environment, and tracing writes files.
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
+
+
+def _content(stream: IO[bytes], size: int, most_bytes: int) -> bytes | None:
+    """The next ``size`` bytes of ``stream``; ``None`` for more than ``most_bytes``, which are skipped."""
+    if size <= most_bytes:
+        return stream.read(size)
+    while size > 0:
+        size -= len(stream.read(min(size, most_bytes))) or size
+    return None
 
 
 def repository_of(path: Path) -> Repository | None:

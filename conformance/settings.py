@@ -20,6 +20,7 @@ from conformance.option import (
     COMPILATION,
     COMPILING,
     GATE,
+    JUDGING,
     LAUNCHING,
     OUTPUT,
     RENDERING,
@@ -69,7 +70,7 @@ class Settings(Options):
         metavar="S",
         group=CHOICE,
         help="other data for the same cases",
-        commands=("run", "export", "record"),
+        commands=("run", "export", "record", "compare"),
         repeated=True,
     )
     runtime: str = option(
@@ -108,6 +109,7 @@ class Settings(Options):
         read=seed,
         metavar="SEED",
         help="isa runtime: approximate instructions deviate within their documented error, by this seed",
+        commands=(*JUDGING, "compare"),
         repeated=True,
     )
     compiler: CompilerChoice = launching(
@@ -142,7 +144,7 @@ class Settings(Options):
         read=bool,
         group=CHOICE,
         help="also the cases without a part in the verdict: launches that Candle's Rust never makes",
-        commands=("run",),
+        commands=("run", "compare"),
         in_file=True,
         pytest=True,
     )
@@ -214,6 +216,7 @@ class Settings(Options):
         "--order",
         metavar="ORDER",
         help="thread order of the cpu and isa runtimes: forward, reverse or shuffle:SEED; may be given several times",
+        commands=(*JUDGING, "compare"),
         repeated=True,
     )
     specs: Path | None = option(

@@ -54,6 +54,8 @@ LOG = Screen(1000)
 def visible(text: str) -> str:
     """``text`` with each character that cannot be shown written as an escape such as ``\\x1b``, and so the first
     character of what a CI service would take for a command: no text from elsewhere can form one."""
+    if text.isascii() and text.isprintable() and "##" not in text and "::" not in text:
+        return text  # nearly every text, at a fifth of what the four searches cost
     shown = _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
     return _COMMANDS.sub(r"\\x3a", _COLONS.sub(r"\1\\x3a", _HASHES.sub(r"#\\x23", shown)))
 

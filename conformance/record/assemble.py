@@ -194,8 +194,8 @@ def build_record(
 
     ``objects`` has the code objects of each target, labelled with their source, with kernels under Candle's names;
     ``failed`` the first error of each source that does not compile, ``broken`` that of each kernel which is not in its
-    source's object, ``lacking`` the header that the installation does not have for a source. Kernels that no spec has
-    are left out.
+    source's object, ``lacking`` the header that the installation does not have for a source. Where there are own
+    kernels the record has all of them; kernels that no spec has are left out.
     """
     when = started.strftime(_STARTED)
     compiled: dict[str, dict[str, Resources]] = {}
@@ -205,16 +205,17 @@ def build_record(
             for name, kernel in file.code.kernels.items():
                 compiled.setdefault(name, {})[target] = _resources(kernel)
                 sources[name] = file.label
-    rows = [
-        KernelResult.not_run(
-            specs.kernels[name],
-            source=sources[name],
-            compiles_for=targets,
-            port_name=tree.declared.names.ports.get(name),
+
+    def row(kernel: Kernel) -> KernelResult:
+        if kernel.name not in compiled:
+            return KernelResult.not_run(kernel)
+        return KernelResult.not_run(
+            kernel,
+            source=sources[kernel.name],
+            compiles_for=compiled[kernel.name],
+            port_name=tree.declared.names.ports.get(kernel.name),
         )
-        for name, targets in compiled.items()
-        if name in specs.kernels
-    ]
+
     run = RunInfo(
         runtime=BUILD,
         device="no device",
@@ -230,9 +231,10 @@ def build_record(
             )
             for target in objects
         },
+        own_digest=specs.own_digest if specs.own else None,
         **_identity(specs, tree),
     )
-    return Record.of(run, every_kernel(specs, rows))
+    return Record.of(run, map(row, specs.kernels.values()), own=map(row, specs.own.values()))
 
 
 def _resources(kernel: KernelObject) -> Resources:

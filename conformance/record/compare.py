@@ -223,6 +223,12 @@ def _change(old: RunInfo, was: KernelResult, new: RunInfo, row: KernelResult) ->
     """The change of one kernel, and 1 where it became worse, -1 better, 0 neither."""
     failed, passed = _cases(old, was)
     fails, passes = _cases(new, row)
+    one, other = _asked(old, row.name), _asked(new, row.name)
+    alike = sorted(one) == sorted(other)
+    if alike and was.status == "pass":
+        passed = None
+    if alike and row.status == "pass":
+        passes = None
     failing = tuple(case for case in fails if passed is None or case in passed)
     passing = tuple(case for case in failed if passes is None or case in passes)
     counts = None
@@ -230,8 +236,8 @@ def _change(old: RunInfo, was: KernelResult, new: RunInfo, row: KernelResult) ->
         counts = f"{row.failed} of {row.cases} cases fail, before {was.failed}"
     change = Change(row.name, row.module, was.status, row.status, failing, passing, counts, row.known_reason)
     step = RANK[row.status] - RANK[was.status]
-    if _asked(old, row.name) or _asked(new, row.name):
-        step = 0  # verdicts on some of the cases: only those that both judged can be compared
+    if not alike:
+        step = 0  # verdicts on other cases: only those that both judged can be compared
     more = row.failed - was.failed if counts else 0
     if failing or step > 0 or (step == 0 and more > 0):
         return change, 1

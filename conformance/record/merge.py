@@ -91,14 +91,15 @@ def _builds(records: Sequence[Record]) -> list[Record]:
 def _with_build(record: Record, build: Record) -> Record:
     """``record`` with the targets of ``build``; earlier entries of such a target are dropped."""
     targets = build.run.builds.keys()
-    compiled = {kernel.name: kernel.compiles_for for kernel in build.kernels}
-    kernels = []
-    for kernel in record.kernels:
+    compiled = {kernel.name: kernel.compiles_for for kernel in (*build.kernels, *build.own)}
+
+    def with_targets(kernel: KernelResult) -> KernelResult:
         kept = {target: build for target, build in kernel.compiles_for.items() if target not in targets}
-        kernels.append(kernel.model_copy(update={"compiles_for": {**kept, **compiled.get(kernel.name, {})}}))
+        return kernel.model_copy(update={"compiles_for": {**kept, **compiled.get(kernel.name, {})}})
+
     builds = {**record.run.builds, **build.run.builds}
     run = record.run.model_copy(update={"builds": builds})
-    return record.with_parts({"kernel": kernels}, run)
+    return record.with_parts({"kernel": map(with_targets, record.kernels), "own": map(with_targets, record.own)}, run)
 
 
 def _runs(records: Sequence[Record]) -> list[Record]:

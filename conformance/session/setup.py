@@ -169,7 +169,8 @@ def _stands_in_for(kind: RuntimeKind, arch: str, wave: int | None) -> bool:
 
 def setup_of_reference(settings: Settings, args: Sequence[str]) -> Setup:
     """The setup of a run in which no kernel runs. Raises ``UsageError``."""
-    return replace(_setup(settings, NOTHING_RUNS, settings.wave), command=Settings(specs=settings.specs).repeated(args))
+    told = Settings(specs=settings.specs, config=settings.config, own=settings.own)
+    return replace(_setup(settings, NOTHING_RUNS, settings.wave), command=told.repeated(args))
 
 
 def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:

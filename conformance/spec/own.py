@@ -16,7 +16,7 @@ from conformance.spec.kernel import Kernel, Own
 from conformance.spec.load import SpecModule, Specs
 
 _MOST_FILES = 1000
-_MOST_BYTES = 4 << 20
+_MOST_BYTES = 64 << 20
 
 
 def with_own(specs: Specs, folders: OwnFolders, trusted: bool) -> Specs:
@@ -93,15 +93,13 @@ def _shown(path: Path, folders: OwnFolders) -> str:
 
 
 def _digest(folders: OwnFolders) -> str:
-    """16 hexadecimal digits over the names and contents of everything that describes the kernels.
+    """16 hexadecimal digits over the names and contents of every file in the folders: a reference may read data, too.
 
     Raises ``SpecError`` for more than such folders have: one may have named a whole disk.
     """
     digest, count, size = hashlib.sha256(), 0, 0
-    named = [(folders.specs, ".yaml"), (folders.reference, ".py")]
-    named += [] if folders.families is None else [(folders.families, ".yaml")]
-    for folder, suffix in named:
-        for file in _files(folder, suffix):
+    for number, folder in enumerate(folders.folders):
+        for file in _files(folder):
             try:
                 content = read_bytes(file, _MOST_BYTES)
             except OSError as cause:
@@ -111,12 +109,15 @@ def _digest(folders: OwnFolders) -> str:
             if count > _MOST_FILES or size > _MOST_BYTES:
                 problem = f"[own]: {folder} has more than {_MOST_FILES} files or {_MOST_BYTES >> 20} MiB"
                 raise SpecError(folders.file, None, problem, "name a folder of its own")
-            digest.update(f"{suffix}\0{file.relative_to(folder)}\0{len(content)}\0".encode() + content)
+            digest.update(f"{number}\0{file.relative_to(folder)}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:16]
 
 
-def _files(folder: Path, suffix: str) -> Iterator[Path]:
-    """The files of ``folder`` and the folders in it, links among them, as Python would import from them: each once."""
+def _files(folder: Path) -> Iterator[Path]:
+    """The regular files of ``folder`` and the folders in it, what links lead to among them: each once.
+
+    Without hidden ones and what Python compiles, which say nothing of a kernel and change by themselves.
+    """
     seen: set[str] = set()
     for place, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(place)
@@ -124,5 +125,6 @@ def _files(folder: Path, suffix: str) -> Iterator[Path]:
             folders.clear()
             continue
         seen.add(real)
-        folders.sort()
-        yield from (Path(place) / name for name in sorted(names) if name.endswith(suffix))
+        folders[:] = sorted(name for name in folders if name != "__pycache__" and not name.startswith("."))
+        files = (Path(place) / name for name in sorted(names) if not name.startswith("."))
+        yield from (file for file in files if file.is_file())

@@ -50,6 +50,32 @@ def test_the_digest_is_over_what_links_lead_to(port: OwnPort) -> None:
     assert read(port).own_digest != before
 
 
+@pytest.mark.parametrize("name", ["table.npy", "limits.json", "data/weights.bin", "no_suffix"])
+def test_the_digest_is_over_data_that_a_reference_may_read(port: OwnPort, name: str) -> None:
+    file = port.reference.parent / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"1")
+    before = read(port).own_digest
+    file.write_bytes(b"2")
+    assert read(port).own_digest != before
+
+
+def test_the_digest_is_not_over_what_python_compiled(port: OwnPort) -> None:
+    before = read(port).own_digest
+    for name in ("__pycache__/fused.pyc", ".cache/x"):
+        file = port.reference.parent / name
+        file.parent.mkdir()
+        file.write_bytes(b"1")
+    (port.reference.parent / "broken").symlink_to("nothing")
+    assert read(port).own_digest == before
+
+
+def test_folders_that_hold_too_much_are_refused(port: OwnPort) -> None:
+    with port.reference.with_name("weights.bin").open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    assert "weights.bin: cannot be read (it is larger than" in error(port)
+
+
 def test_a_name_that_candle_has_is_an_error(port: OwnPort) -> None:
     line = changed(port.spec, "dtype: [f32, f64]", "dtype: [f32]") and changed(
         port.spec, "fadd_relu_{dtype}", "uexp_{dtype}"

@@ -105,6 +105,17 @@ def test_what_one_of_them_did_not_judge_is_not_compared_and_never_gone() -> None
     assert found.unjudged == ("a", "b")
 
 
+def test_two_runs_of_the_same_cases_are_compared_as_two_of_all_cases_are() -> None:
+    for pattern in ("k(n=1)", "k(layout=*;*)"):
+        passes, fails, gone = (
+            record(one, patterns=(pattern,))
+            for one in (row("k", "pass"), row("k", "fail", ["n=1"]), row("k", "missing"))
+        )
+        assert names(compare(passes, fails), "worse") == ["k"]
+        assert names(compare(fails, passes), "better") == ["k"]
+        assert names(compare(passes, gone), "worse") == ["k"]
+
+
 def test_of_a_kernel_that_was_run_in_some_cases_only_those_are_compared() -> None:
     whole = record(row("k", "fail", ["n=1", "n=2"], ["n=3"]))
     asked = record(row("k", "pass"), patterns=("k(n=3)",))

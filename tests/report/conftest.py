@@ -11,7 +11,7 @@ import pytest
 from tests.report import browsers
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
     pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed")
     try:
@@ -22,11 +22,13 @@ def chromium() -> Iterator[Any]:
 
 
 class Page:
-    """A report in a tab of its own; what the console said and what was asked for over a network is kept."""
+    """A tab that shows a report; what the console said and what was asked for over a network is kept."""
 
-    def __init__(self, browser: Any, folder: Path, html: str, **settings: Any) -> None:
-        self.file = folder / "report.html"
-        self.file.write_text(html, encoding="utf-8")
+    def __init__(self, browser: Any, folder: Path, **settings: Any) -> None:
+        self.folder = folder
+        self.file = Path()
+        self.written: dict[str, Path] = {}
+        self.window = settings.get("viewport", {"width": 1280, "height": 720})
         self.context = browser.new_context(permissions=["clipboard-read", "clipboard-write"], **settings)
         self.tab = self.context.new_page()
         self.said: list[str] = []
@@ -34,9 +36,23 @@ class Page:
         self.tab.on("console", lambda message: self.said.append(message.text))
         self.tab.on("pageerror", lambda error: self.said.append(str(error)))
         self.tab.on("request", lambda request: self.asked.append(request.url))
-        self.open()
+
+    def show(self, html: str) -> None:
+        """Load the report ``html``, with nothing left of what was done with the tab before."""
+        self.said.clear()
+        self.asked.clear()
+        self.tab.emulate_media(media="screen")
+        self.tab.set_viewport_size(self.window)
+        self.file = self.written.setdefault(html, self.folder / f"report{len(self.written)}.html")
+        self.file.write_text(html, encoding="utf-8")
+        self.reload()
 
     def open(self, address: str = "") -> None:
+        """Go to ``address``, which begins with "#", as a link within the page does."""
+        self.tab.goto(f"{self.file.as_uri()}{address or '#'}")
+
+    def reload(self, address: str = "") -> None:
+        """Load the page anew, at ``address``."""
         self.tab.goto("about:blank")
         self.tab.goto(f"{self.file.as_uri()}{address}")
 
@@ -58,16 +74,35 @@ class Page:
         return [(one["id"], one["nodes"][0]["html"]) for one in found]
 
 
+@pytest.fixture(scope="module")
+def tabs(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A function that opens a report, in one tab for each of the browser's settings: to make a tab costs more than
+    most tests do."""
+    tabs: dict[str, Page] = {}
+
+    def tab(html: str, **settings: Any) -> Page:
+        key = repr(settings)
+        if key not in tabs:
+            tabs[key] = Page(chromium, tmp_path_factory.mktemp("tab"), **settings)
+        tabs[key].show(html)
+        return tabs[key]
+
+    yield tab
+    for page in tabs.values():
+        page.context.close()
+
+
 @pytest.fixture
-def opened(chromium: Any, tmp_path: Path) -> Iterator[Any]:
+def opened(tabs: Any) -> Iterator[Any]:
+    """A function that opens a report, given as HTML; the test fails if the report's script complains, or if it asks
+    for anything over a network."""
     pages: list[Page] = []
 
     def opened(html: str, **settings: Any) -> Page:
-        pages.append(Page(chromium, tmp_path, html, **settings))
+        pages.append(tabs(html, **settings))
         return pages[-1]
 
     yield opened
     for page in pages:
         assert page.said == []
         assert {url for url in page.asked if not url.startswith(("file:", "about:", "data:"))} == set()
-        page.context.close()

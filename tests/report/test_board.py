@@ -169,6 +169,9 @@ FIGURES = """rows => rows.map(row => [...row.cells].slice(1).map(
     cell => cell.firstElementChild?.ariaLabel?.split(": ").at(-1) ?? cell.textContent))"""
 WIDTHS = (1440, 768, 390)
 browser = pytest.mark.slow("opens boards in a browser")
+COMMITTED = "reads 20 records and draws the board of each port"
+ON_COMMITTED = pytest.param("committed", 20, marks=pytest.mark.nightly(COMMITTED))
+BOARDS = {"made": lambda: board_of([record(), ours()], SPECS), "committed": committed}
 VIEWS = ["", "#view=parity", "#view=parity&port=candle-parity", "#view=classes", "#view=records", "#cell=1%3Aunary%2F"]
 
 
@@ -180,14 +183,10 @@ def shown(columns: list[Column], board: Board) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "which",
-    [
-        pytest.param("made", marks=browser),
-        pytest.param("committed", marks=pytest.mark.nightly("reads 20 records and draws the board of each port")),
-    ],
+    "which", [pytest.param("made", marks=browser), pytest.param("committed", marks=pytest.mark.nightly(COMMITTED))]
 )
 def test_every_figure_of_the_page_is_the_records(opened: Any, which: str) -> None:
-    board = committed() if which == "committed" else board_of([record(), ours()], SPECS)
+    board = BOARDS[which]()
     page = opened(render_board(board))
     page.open("#view=parity")
     rows = page.tab.locator("#parity tbody tr")
@@ -227,14 +226,14 @@ A4 = 703
 """The width of a sheet without its margins, in CSS pixels."""
 
 
-@browser
-def test_print_has_every_port_module_class_and_record(opened: Any) -> None:
-    board = committed()
+@pytest.mark.parametrize(("which", "classes"), [pytest.param("made", 1, marks=browser), ON_COMMITTED])
+def test_print_has_every_port_module_class_and_record(opened: Any, which: str, classes: int) -> None:
+    board = BOARDS[which]()
     page = opened(render_board(board), viewport={"width": A4, "height": 1000}, color_scheme="dark")
     page.tab.emulate_media(media="print", color_scheme="dark")
     counts = {name: page.tab.locator(f"#{name} tbody tr:visible").count() for name in ("ports", "parity", "records")}
     assert counts == {"ports": len(board.ports()), "parity": len(board.groups()), "records": len(board.judged)}
-    assert page.tab.locator("#classes .why > li:visible").count() > 20
+    assert page.tab.locator("#classes .why > li:visible").count() > classes
     outside = "found => found.filter(one => one.getBoundingClientRect().right > innerWidth).map(one => one.outerHTML)"
     assert page.tab.locator(".views td:visible, .views th:visible").evaluate_all(outside) == []
     assert page.tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

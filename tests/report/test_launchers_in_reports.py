@@ -105,7 +105,6 @@ def test_markdown_and_summary_say_what_fails_of_launchers() -> None:
     assert "| Launchers |" not in render_summary(without(), SPECS)
 
 
-@pytest.mark.slow("renders whole records")
 def test_the_page_has_each_launcher_with_what_a_kernel_has_there() -> None:
     text = render_html(record(), SPECS, baseline=record("missing"))
     data = json.loads(re.findall(r'id="data">(.*?)</script>', text, re.DOTALL)[0])

@@ -20,7 +20,7 @@ from conformance.outcome import Evidence, Failure, Observation
 from conformance.record import KernelResult, Record, RunInfo, every_kernel
 from conformance.report.ci import render_junit
 from conformance.report.html import render_html
-from conformance.report.html.data import Matrices
+from conformance.report.html.data import SHOWN_FAILURES, Matrices
 from conformance.report.markdown import render_markdown
 from conformance.report.summary import render_summary
 from conformance.report.tally import Tally, worst
@@ -114,7 +114,6 @@ def test_every_status_has_an_example() -> None:
     assert set(EXAMPLES) == set(STATUSES)
 
 
-@pytest.mark.slow("causes of 20 failures of every kernel in three runs, for the size of the page")
 @pytest.mark.parametrize("render", RENDERERS)
 def test_output_is_the_same_every_time(specs: Specs, render: Callable[..., str]) -> None:
     assert render(record(specs), specs) == render([record(specs)], load_specs())
@@ -144,7 +143,6 @@ def test_no_control_character_gets_out(specs: Specs, render: Callable[..., str],
     output.encode("utf-8")
 
 
-@pytest.mark.slow("causes of 20 failures of every kernel in three runs, for the size of the page")
 @pytest.mark.parametrize("render", [render_terminal, render_markdown, render_html])
 def test_a_host_run_is_never_called_an_amd_run(specs: Specs, render: Callable[..., str]) -> None:
     said = "run on the host through the cpu runtime; not executed on an AMD GPU"
@@ -275,7 +273,6 @@ def test_runs_that_differ_have_a_column_each_in_markdown(specs: Specs) -> None:
     assert "| Kernels | kernels |" in section(output, "What was run")
 
 
-@pytest.mark.slow("renders whole records")
 @pytest.mark.parametrize("render", [render_markdown, render_html])
 def test_the_head_names_device_date_and_commits(specs: Specs, render: Callable[..., str]) -> None:
     known = record(specs, run_info(device="H100", git="abc123", harness="def456-dirty"))
@@ -424,7 +421,8 @@ def test_html_lists_every_kernel(specs: Specs) -> None:
 
 @pytest.mark.slow("causes of 20 failures of every kernel in three runs, for the size of the page")
 def test_a_record_of_many_failures_stays_small_in_html(specs: Specs) -> None:
-    failures = tuple(Failure(f"c(shape=[{n}])", "w" * 3000, n, "1", "2", 1.0, "command " * 60) for n in range(20))
+    written = range(SHOWN_FAILURES + 1)
+    failures = tuple(Failure(f"c(shape=[{n}])", "w" * 3000, n, "1", "2", 1.0, "command " * 60) for n in written)
     rows = [result(specs, name, "fail", cases=30, failed=25, failures=failures) for name in specs.kernels]
     runs = [Record.of(run_info(wave=wave), rows) for wave in (None, 32, 64)]
     assert len(render_html(runs, specs).encode()) < 3_000_000
@@ -480,7 +478,6 @@ def test_specs_that_are_not_the_harness_own_are_said_with_the_count(
         assert "that Candle has" not in output
 
 
-@pytest.mark.slow("renders whole records")
 @pytest.mark.parametrize("render", RENDERERS)
 def test_the_harness_own_specs_are_not_called_given(specs: Specs, render: Callable[..., str]) -> None:
     assert "given specs" not in render(record(specs, run_info(specs_digest=specs.digest)), specs)
@@ -521,7 +518,6 @@ def test_what_weakens_the_figures_is_said_with_them(specs: Specs, render: Callab
     assert "warning" not in render(record(specs), specs).lower().replace(".warning", "")
 
 
-@pytest.mark.slow("renders whole records")
 @pytest.mark.parametrize("render", RENDERERS)
 def test_the_sandbox_is_named(specs: Specs, render: Callable[..., str]) -> None:
     output = render(record(specs, run_info(sandbox="seccomp and Landlock 7")), specs)

@@ -41,7 +41,7 @@ def test_the_summary_has_verdict_modules_and_failing_kernels() -> None:
 
 
 @pytest.mark.slow("renders a summary for each number of failures")
-@pytest.mark.parametrize(("text", "runs"), [("x" * 5000, 1), ("|" * 5000, 8), ("é" * 5000, 1), ("\u202e" * 5000, 1)])
+@pytest.mark.parametrize(("text", "runs"), [("x" * 5000, 1), ("|" * 5000, 3), ("é" * 5000, 1), ("\u202e" * 5000, 1)])
 def test_the_summary_fits_whatever_fails(text: str, runs: int) -> None:
     worst = record(*(failing(name, text) for name in SPECS.kernels), device=text, infrastructure=(text,))
     before = record(*(result(name, "pass") for name in SPECS.kernels), device=text)

@@ -19,14 +19,16 @@ from conformance.option import json_file, workers
 from conformance.port.amd_cache import AmdCode
 from conformance.port.check.findings import CheckFinding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
+from conformance.port.check.report import OTHER_PARAMETERS
+from conformance.port.declared.adapters import adapted_kernels
 from conformance.port.declared.names import Names
 from conformance.port.sources import KernelSource, SourceError
 from conformance.record import write_record
 from conformance.record.assemble import build_record
-from conformance.session.setup import config_from, print_tree, tree_from
+from conformance.session.setup import config_from, print_tree, specs_from, tree_from
 from conformance.settings import Settings
-from conformance.spec.load import Specs, load_specs
-from conformance.text import one_line, quoted, visible
+from conformance.spec.load import Specs
+from conformance.text import counted, one_line, quoted, visible
 from conformance.toolchains.amd import AmdToolchain, CompileFailure, find_toolchain
 from conformance.toolchains.targets import AmdTarget, targets_of
 from conformance.writing import refuse_links, write_inside
@@ -48,10 +50,11 @@ def options(parser: CommandParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """0 when everything compiles with the specs' arguments, 1 when not, 2 when the installed HIP is too old."""
-    specs = load_specs(arguments.specs)
     targets = targets_of(arguments.arch)
     settings = Settings.of(vars(arguments))
-    tree = tree_from(settings, specs, config_from(settings))
+    config = config_from(settings)
+    specs = specs_from(settings, config)
+    tree = tree_from(settings, specs, config)
     path = tree.path
     sources = [source for source in tree.sources if not source.is_code_object]
     if not sources:
@@ -81,7 +84,10 @@ def command(arguments: argparse.Namespace) -> int:
     )
     if arguments.json:
         write_record(record, arguments.json)
-    findings = check_objects([file for _, file in objects], specs.kernels, (), False, tree.declared.launch)
+    known = specs.loaded_by_name
+    findings = check_objects([file for _, file in objects], known, (), False, tree.declared.launch)
+    adapted = adapted_kernels(tree.declared.adapter, known)
+    findings = [one for one in findings if one.kind not in OTHER_PARAMETERS or one.kernel not in adapted]
     if len(objects) == len(jobs) and not any(job.result.broken for job in jobs if isinstance(job.result, AmdCode)):
         # Else what does not compile may have them.
         missing = tree.declared.names.ports.keys() - {name for _, file in objects for name in file.code.kernels}
@@ -198,6 +204,9 @@ def _print(
         print(f"candle-parity: {one_line(f'{mark}{where} {finding.message}')}", file=sys.stderr)
     for target in targets:
         names = {name for job, file in objects if job.target == target for name in file.code.kernels}
-        known = len(names & specs.kernels.keys())
-        print(f"{target.name}: {known} of Candle's {len(specs.kernels)} kernels compile; nothing was executed")
-    print(f"\n{len(objects)} code objects in {out}, by {toolchain.name}")
+        compiled = len(names & specs.kernels.keys())
+        line = f"{target.name}: {compiled} of Candle's {len(specs.kernels)} kernels compile"
+        if specs.own:
+            line += f", {len(names & specs.own.keys())} of the port's {counted(len(specs.own), 'own kernel')}"
+        print(f"{line}; nothing was executed")
+    print(f"\n{counted(len(objects), 'code object')} in {out}, by {toolchain.name}")

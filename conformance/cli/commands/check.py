@@ -20,7 +20,7 @@ from conformance.port.check.report import OTHER_PARAMETERS, CheckReport, report_
 from conformance.port.check.source import SourceTree, check_launchers, check_sources, read_tree, under_candles_names
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
-from conformance.port.declared.adapters import adapter_of
+from conformance.port.declared.adapters import adapted_kernels
 from conformance.port.declared.names import Names
 from conformance.port.definitions.preprocess import check_preprocessor
 from conformance.port.options import BuildOptions
@@ -88,8 +88,7 @@ def command(arguments: argparse.Namespace) -> int:
         # Their names were checked in the sources.
         findings += [*failed, *check_objects(compiled, specs.loaded_by_name, wanted, False, port.declared.launch)]
         objects = [*objects, *compiled]
-    adapters = port.declared.adapter
-    adapted = frozenset(name for name in specs.loaded_by_name if adapter_of(adapters, name) is not None)
+    adapted = adapted_kernels(port.declared.adapter, specs.loaded_by_name)
     # The parameters of its own are compared where they are compiled, by `run`.
     findings = [one for one in findings if one.kind not in OTHER_PARAMETERS or one.kernel not in adapted]
     if arguments.partial:

@@ -23,6 +23,7 @@ from conformance.session.selection import check_cases, judgeable, own_left_out, 
 from conformance.session.setup import specs_without_port
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
+from conformance.text import counted
 from conformance.verdict.compare import is_poison
 from conformance.verdict.trials import TrialCase, generated, generated_parts
 from conformance.writing import write_inside
@@ -74,7 +75,8 @@ def command(arguments: argparse.Namespace) -> int:
     if not files:
         raise UsageError(f"nothing was written: there are only {left}")
     left_out = f"; {left} are left out" if left else ""
-    print(f"wrote {files} files with {cases} cases ({size / 1e6:.1f} MB) to {arguments.safetensors}{left_out}")
+    what_is_there = f"{counted(files, 'file')} with {counted(cases, 'case')} ({size / 1e6:.1f} MB)"
+    print(f"wrote {what_is_there} to {arguments.safetensors}{left_out}")
     return 0
 
 
@@ -88,12 +90,13 @@ def golden_bytes(kernel: Kernel, cases: Iterable[TrialCase], upstream: str, salt
     except ModuleNotFoundError as error:
         raise missing(error, "export") or error from None
     tensors: dict[str, NDArray[Any]] = {}
+    defined = f"candle-kernels/src/{kernel.upstream} at {upstream}"
     about = {
         "format": FORMAT,
         "entry": kernel.entry,
         "kernel": kernel.name,
         "module": kernel.module,
-        "upstream": f"candle-kernels/src/{kernel.upstream} at {upstream}",
+        "upstream": defined if kernel.own is None else f"none; an own kernel of the port, {kernel.upstream}",
         "parameters": _json([{"name": p.name, "dtype": p.dtype, "role": p.role} for p in kernel.params]),
         "ulp": str(kernel.tolerance.ulp),
         "tolerance_source": kernel.tolerance.source,

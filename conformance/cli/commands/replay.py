@@ -15,7 +15,15 @@ from conformance.files import SHIPPED_TRACES, traces_folder
 from conformance.replay import Traces
 from conformance.session.gate import gating_from
 from conformance.session.selection import judgeable, judges_own, own_left_out, print_left_out, without_undefined
-from conformance.session.setup import config_from, print_notes, setup_from, setup_of_reference, specs_from, tree_from
+from conformance.session.setup import (
+    config_from,
+    print_notes,
+    setup_from,
+    setup_of_reference,
+    specs_from,
+    specs_without_port,
+    tree_from,
+)
 from conformance.settings import Gate, Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
@@ -40,8 +48,9 @@ def options(parser: CommandParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     settings = Settings.of(vars(arguments))
-    config = config_from(settings) if arguments.subject == "kernels" else None
-    specs = specs_from(settings, config)
+    of_port = arguments.subject == "kernels"
+    config = config_from(settings) if of_port else None
+    specs = specs_from(settings, config) if of_port else specs_without_port(settings)
     folder = _take_folder(arguments)
     if folder is None and not traces_folder().is_dir():
         raise UsageError(
@@ -52,7 +61,7 @@ def command(arguments: argparse.Namespace) -> int:
     kernels, cases = _select(specs, traces, arguments, str(folder or SHIPPED_TRACES))
     given = [] if folder is None else [shlex.quote(str(folder))]
     words = ["candle-parity", "replay", *given, "--subject", arguments.subject]
-    recorded, of_port = traces.folder.resolve(), arguments.subject == "kernels"
+    recorded = traces.folder.resolve()
     print_left_out(own_left_out(kernels))
     kernels = judgeable(kernels)
     count = sum(kernel.name in specs.kernels for kernel in kernels)
@@ -60,7 +69,9 @@ def command(arguments: argparse.Namespace) -> int:
     gating = gating_from(Gate.of(vars(arguments)), config, whole, True, arguments.shard, judges_own(kernels))
     mode: JudgeRecorded | JudgeReference
     if not of_port:
-        given = [row.long for row in Settings.rows() if row.compiles and getattr(arguments, row.name)]
+        # The port's file is read for its own kernels, whose references then are judged.
+        rows = [row for row in Settings.rows() if row.compiles and row.name != "config"]
+        given = [row.long for row in rows if getattr(arguments, row.name)]
         if given:
             raise UsageError(f"--subject reference compiles and launches no kernel; leave out {', '.join(given)}")
         mode, setup = JudgeReference(recorded), setup_of_reference(settings, words)

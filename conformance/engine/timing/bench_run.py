@@ -58,9 +58,7 @@ def bench(
     planned = [(kernel, list(workloads(kernel, sizes, cases.get(kernel.name)))) for kernel in kernels]
     requests = [Time(kernel, size, case, broken) for kernel, found in planned for size, case in found]
     lost: dict[tuple[str, str], list[str]] = {
-        (kernel.name, f"its spec has no case of size {' or '.join(sizes)} to time"): []
-        for kernel, found in planned
-        if not found
+        (kernel.name, _nothing_to_time(kernel, sizes)): [] for kernel, found in planned if not found
     }
     measured: list[tuple[Kernel, Measurement | Counted]] = []
 
@@ -88,3 +86,11 @@ def bench(
                 raise
             return result(stop)
     return result()
+
+
+def _nothing_to_time(kernel: Kernel, sizes: Sequence[str]) -> str:
+    """Why no workload of ``kernel`` has one of ``sizes``, and for a port's own what its author adds."""
+    said = f"its spec has no case of size {' or '.join(sizes)} to time"
+    if kernel.own is None:
+        return said
+    return f"{said}; give a full case id, or add `bench: [{{{sizes[0]}: [...]}}]` with cases at {kernel.upstream}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from conformance.adapter import AdapterRow, OwnParameter
 from conformance.cases import cases_for, has_cases, launch_for
@@ -19,6 +19,11 @@ _WAVE = 64
 def adapter_of(rows: Sequence[AdapterRow], kernel: str) -> AdapterRow | None:
     """The row for ``kernel``, if any."""
     return next((row for row in rows if matches(row.kernels, kernel)), None)
+
+
+def adapted_kernels(rows: Sequence[AdapterRow], names: Iterable[str]) -> frozenset[str]:
+    """Those of the kernels ``names`` that have a row: their parameters are not those of the specs."""
+    return frozenset(name for name in names if adapter_of(rows, name) is not None)
 
 
 def check_adapters(rows: Sequence[AdapterRow], kernels: Mapping[str, Kernel], where: str) -> None:

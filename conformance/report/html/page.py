@@ -6,10 +6,10 @@ import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from conformance.record import KernelResult, Record
 from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
@@ -26,6 +26,9 @@ from conformance.report.tally import ABSENT, columns_of, launcher_results, launc
 from conformance.spec.load import SpecModule, Specs
 from conformance.status import ROWS, STATUSES, WORST_FIRST
 from conformance.text import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _FOLDER = Path(__file__).parent
 _SCRIPTS = ("dom.js", "state.js", "views.js", "panel.js", "main.js")
@@ -81,16 +84,23 @@ def page_style(*more: Path) -> str:
 
 def filled(template: Path, style: str, scripts: Sequence[Path], data: Mapping[str, Any], **values: Any) -> str:
     """The page of a template with its style, its scripts (by name: ours) and its data, and nothing from elsewhere."""
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     script = _script(tuple(scripts))
+    return _template(template).render(
+        policy=_policy(style, script), style=Markup(style), script=Markup(script), data=Markup(_json(data)), **values
+    )
+
+
+@cache
+def _template(file: Path) -> Template:
+    """``file`` compiled: every text that it writes is escaped, and a name that it is not given is an error."""
+    from jinja2 import Environment, StrictUndefined
+
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, finalize=_shown
     )
-    return environment.from_string(template.read_text(encoding="utf-8")).render(
-        policy=_policy(style, script), style=Markup(style), script=Markup(script), data=Markup(_json(data)), **values
-    )
+    return environment.from_string(file.read_text(encoding="utf-8"))
 
 
 def _shown(value: object) -> object:

@@ -1,0 +1,104 @@
+"""The files of a commit, written to a folder without git's checkout: no filter, no hook and no index is asked.
+
+A stranger's repository is data. Its blobs are read from the object store one after the other, and written here as they
+are. So a file is what the commit has: line ends are not converted, and what Git LFS would fetch is its pointer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from conformance.repository import LINK, MODULE, Entry, Repository, RepositoryError
+from conformance.text import counted, some
+
+MOST_BYTES = 64 << 20
+"""Of one file: sources and code objects are smaller, and models that lie in a repository are larger."""
+
+_NAMED = 3
+_LFS = b"version https://git-lfs.github.com/spec/v1\n"
+_EXECUTABLE = "100755"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the folder has otherwise than a checkout would: the paths of submodules, of pointers of Git LFS, of links
+    that lead out of the tree, and of files with more than ``MOST_BYTES``."""
+
+    modules: tuple[str, ...]
+    pointers: tuple[str, ...]
+    links: tuple[str, ...]
+    large: tuple[str, ...]
+
+    def sentences(self) -> Iterator[str]:
+        """One for each kind that there is."""
+        kinds = (
+            (self.modules, "left out", "submodule", "of which other repositories have the files"),
+            (self.pointers, "without content", "file", "of which the repository has only a pointer of Git LFS"),
+            (self.links, "left out", "symbolic link", "out of the repository"),
+            (self.large, "left out", "file", f"of more than {MOST_BYTES >> 20} MiB"),
+        )
+        for paths, what, kind, which in kinds:
+            if paths:
+                yield f"{what}: {counted(len(paths), kind)} {which} ({some(paths, _NAMED)})"
+
+
+def write_files(repository: Repository, commit: str, folder: Path) -> Written:
+    """Write what ``commit`` has into ``folder``, which is empty.
+
+    Raises ``RepositoryError`` where git cannot read it, as an object of a partial clone that is not there, and for a
+    tree with a path that no checkout could have; ``OSError`` where a file cannot be written.
+    """
+    entries = repository.entries(["."], commit)
+    _check(entries)
+    links = [entry for entry in entries if entry.mode == LINK]
+    files = [entry for entry in entries if entry.mode not in (LINK, MODULE)]
+    pointers, large = [], []
+    for entry, content in repository.contents(files, MOST_BYTES):
+        if content is None:
+            large.append(entry.path)
+            continue
+        if content.startswith(_LFS):
+            pointers.append(entry.path)
+        file = folder / entry.path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+        if entry.mode == _EXECUTABLE:
+            file.chmod(0o755)
+    outside = []
+    for entry, content in repository.contents(links, MOST_BYTES):
+        target = os.fsdecode(content or b"")
+        if _leads_out(entry.path, target):
+            outside.append(entry.path)
+            continue
+        (folder / entry.path).parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # a name that is too long for a link is none that a source is found by
+            (folder / entry.path).symlink_to(target)
+    modules = [entry.path for entry in entries if entry.mode == MODULE]
+    return Written(tuple(modules), tuple(pointers), tuple(outside), tuple(large))
+
+
+def _check(entries: Iterable[Entry]) -> None:
+    """Raises ``RepositoryError`` for paths by which a file would be written elsewhere than below the folder. Git makes
+    no such tree, but reads one."""
+    seen: set[str] = set()
+    folders: set[str] = set()
+    for entry in entries:
+        parts = entry.path.split("/")
+        strange = any(part in ("", ".", "..") or part.lower() == ".git" for part in parts)
+        above = ["/".join(parts[:count]) for count in range(1, len(parts))]
+        if strange or entry.path in seen or entry.path in folders or not seen.isdisjoint(above):
+            raise RepositoryError(f"the commit has the path {entry.path!r}, which no checkout can have")
+        seen.add(entry.path)
+        folders.update(above)
+
+
+def _leads_out(path: str, target: str) -> bool:
+    """Whether the link at ``path``, from the root of the tree, leads out of it."""
+    if target.startswith("/") or not target:
+        return True
+    place = os.path.normpath(PurePosixPath(path).parent / target)
+    return place == ".." or place.startswith("../")
