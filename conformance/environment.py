@@ -280,6 +280,7 @@ VARIABLES = (
         "0",
     ),
     Variable("HIPISA_TARGET", CPU, "set by `emulate` for programs: the GPU that is emulated; runs set it themselves"),
+    Variable("CANDLE_PARITY_CAPTURE", CPU, "set by `capture` for programs: the folder that launches are recorded into"),
     Variable("HIPCPU_CXXFLAGS", CPU, "further flags for the compiler of kernels; any weakens"),
     Variable("HIPCPU_KEEP", CPU, "set, even empty: temporary folders of the compiler stay"),
     *(

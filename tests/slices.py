@@ -111,7 +111,9 @@ SLICES = (
     of_tests("AMD targets", "tests/kernels", "tests/growing"),
     of_tests("AMD's own libraries", "tests/rocm_libraries"),
     of_tests("sums and own kernels", "tests/sums", "tests/own", "tests/installation/test_own_page.py"),
-    of_tests("machine code", "tests/emulate", "tests/isa_runtime", "tests/rocm_runtime", "tests/selftest"),
+    of_tests(
+        "machine code", "tests/capture", "tests/emulate", "tests/isa_runtime", "tests/rocm_runtime", "tests/selftest"
+    ),
     of_tests("causes", "tests/causes", "tests/cases", "tests/cpu_runtime", "tests/fuzz"),
     of_tests("commands", "tests/ci", "tests/cli", "tests/house", "tests/report", "tests/record", "tests/bench"),
     of_tests(

@@ -104,6 +104,7 @@ def _run(specs: Specs, result: Result, recordings: Sequence[Mapping[str, Any]]) 
         subject=mode.subject,
         traces=None if mode.traces is None else shown(mode.traces),
         recorded_on=tuple(map(_recorded_on, recordings)),
+        program=next((str(recording["program"]) for recording in recordings if "program" in recording), None),
         source_lines=result.source_lines,
         config=None if tree is None or not tree.declared.file else shown(Path(tree.declared.file)),
         candle_before=None if tree is None else tree.declared.candle_before,

@@ -108,6 +108,8 @@ class RunInfo(Row):
     """The folder of the recorded launches that were replayed."""
     recorded_on: Texts = ()
     """The devices on which they were recorded, as their files say."""
+    program: str | None = None
+    """The command line of the program whose launches were recorded and judged (`capture`)."""
     source_lines: Annotated[dict[str, Count], BeforeValidator(_all(int))] = Field(default={})
     """Lines of each source file."""
     sources: str | None = None

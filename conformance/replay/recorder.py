@@ -34,12 +34,13 @@ class Recorder:
         self._cases: Cases = []
         self._pool: Pool = {}
 
-    def add(self, case: Case, launch: Launch, after: Mapping[str, NDArray[Any]]) -> None:
-        """One launch; ``after`` holds every buffer's whole content after it by parameter name."""
+    def add(self, case: Case, launch: Launch, after: Mapping[str, NDArray[Any]], label: str | None = None) -> None:
+        """One launch; ``after`` holds every buffer's whole content after it by parameter name. The trace's ``label`` is
+        that of a generated case where it is not given."""
         self._cases.append(
             {
                 "kernel": launch.kernel,
-                "case": ",".join(filter(None, (GENERATED, case.text))),
+                "case": ",".join(filter(None, (GENERATED, case.text))) if label is None else label,
                 **(
                     {"entry": self._call}
                     if launch.types
@@ -77,7 +78,8 @@ class Recorder:
             found |= {"data": None, "fill": int(image[0])}
         else:
             found["data"] = self._pooled(data)
-        if argument.role != "in":
+        written = after.get(argument.name)
+        if argument.role != "in" or (written is not None and not np.array_equal(written.view(np.uint8), image)):
             found["expect"] = self._pooled(after[argument.name])
         return found
 

@@ -2,10 +2,10 @@
 
 A case holds kernel, label, grid, block, shared and its arguments in parameter order; an argument is a scalar (bytes in
 hex, little endian), a null pointer, or a buffer with the pool keys of its content before (``data``; every byte is
-``fill`` where that is null) and after the launch (``expect``). ``data`` and ``expect`` are whole allocations; where the
-kernel was given the address of a later element, ``start`` is its index (absent: 0). Arrays lie in the pool as unsigned
-integers. The call of a linked launcher or a library (``entry``) also has a stream and scratch, and no grid, block and
-shared.
+``fill`` where that is null) and after the launch (``expect``; of an input only where it was overwritten). ``data`` and
+``expect`` are whole allocations; where the kernel was given the address of a later element, ``start`` is its index
+(absent: 0). Arrays lie in the pool as unsigned integers. The call of a linked launcher or a library (``entry``) also
+has a stream and scratch, and no grid, block and shared.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from conformance.spec.kernel import Kernel, Parameter
 
 Read = TypeVar("Read")
 
+PROGRAM = "program"
+"""The field of what an archive says of itself that names the program whose launches it has."""
+
 _ML_DTYPES = {"bfloat16": 2, "float8_e4m3fn": 1}
 """Bytes of an element of types that numpy itself lacks."""
 
@@ -43,11 +46,16 @@ class TraceError(UserError, ValueError):
 
 @dataclass(frozen=True)
 class Trace:
-    """One recorded launch: its arguments, and every written buffer's content after it."""
+    """One recorded launch: its arguments, and every written buffer's content after it.
+
+    ``of_program``: a program made it (``candle-parity capture``), so that its answer is that of whatever kernel the
+    program has, and not Candle's.
+    """
 
     case: Case
     launch: Launch
     answer: dict[str, NDArray[Any]]
+    of_program: bool = False
 
 
 @dataclass(eq=False)
@@ -172,7 +180,7 @@ def _trace(module: _Module, case: dict[str, Any], kernel: Kernel) -> Trace:
     try:
         for row, parameter in zip(case["args"], kernel.params, strict=True):
             args.append(_argument(row, parameter, module, where))
-            if row["kind"] == "buf" and row["role"] in ("out", "inout"):
+            if row["kind"] == "buf" and (row["role"] in ("out", "inout") or "expect" in row):
                 answer[parameter.name] = _array(row, "expect", parameter, module, where)
         if kernel.is_host_function:
             types = tuple("*" if parameter.pointer else parameter.dtype for parameter in kernel.params)
@@ -188,7 +196,7 @@ def _trace(module: _Module, case: dict[str, Any], kernel: Kernel) -> Trace:
         raise TraceError(f"{where}: field {error} is missing or malformed") from None
     except (TypeError, ValueError, SyntaxError, OverflowError, MemoryError) as error:
         raise TraceError(f"{where}: a field is missing or malformed ({shortened(str(error))})") from None
-    return Trace(name, launch, answer)
+    return Trace(name, launch, answer, PROGRAM in module.recording)
 
 
 def _three(case: dict[str, Any], key: str, most: int) -> tuple[int, int, int]:

@@ -27,6 +27,8 @@ def listed(records: Records) -> list[Record]:
 
 def executed(run: RunInfo) -> str:
     """Where the kernels ran, in words that cannot be mistaken."""
+    if run.program is not None:
+        return f"launches of {one_line(run.program)}, compared with the reference; no kernel was run again"
     if run.subject == "reference":
         return "recorded answers compared with the reference; no kernel was run"
     if run.runtime == BUILD:
@@ -86,7 +88,9 @@ def labels(records: Sequence[Record]) -> list[str]:
     names: list[str] = []
     for record in records:
         run = record.run
-        what = "reference" if run.subject == "reference" else run.runtime
+        what = run.runtime
+        if run.subject == "reference":
+            what = "reference" if run.program is None else "program"
         kind = known_kind(run.runtime)
         if run.arch and (kind is None or not kind.on_host or kind.arch_variable is not None):
             what += f" {run.arch}"
@@ -175,6 +179,7 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
         ("Commit of the harness", run.harness or "–"),
         ("Compiled for", ", ".join(run.builds) or "–"),
         ("Upstream", f"{upstream} at {run.upstream_commit}"),
+        ("Program", run.program or ""),
         ("Recorded cases", "; ".join([run.traces, *run.recorded_on]) if run.traces else "–"),
         ("Selected", ", ".join(run.patterns) or "everything"),
         ("Specs", _specs(run)),

@@ -1,0 +1,127 @@
+"""From a program's recorded launches to traces that ``replay`` reads (``conformance.replay``)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.capture.extents import extents, info_parameter
+from conformance.capture.launches import RecordedBuffer, RecordedLaunch, Seen, read_launch
+from conformance.cases.case import Case
+from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
+from conformance.dtypes import dtype
+from conformance.replay.recorder import PART_SUFFIX, Recorder, pack_parts
+from conformance.spec.kernel import Kernel
+
+_BEHIND = 64
+"""Elements behind those of an output that are kept: what a launch must not touch."""
+
+
+class TooShort(ValueError):
+    """A launch that needs more elements than an argument's allocation has; the message says of which one."""
+
+
+@dataclass
+class Converted:
+    """What became of recorded launches: how many are traces, and why others are not, by number."""
+
+    cases: int = 0
+    refused: dict[int, str] = field(default_factory=dict)
+
+
+def to_traces(
+    seen: Sequence[Seen], kernels: Mapping[str, Kernel], folder: Path, recording: Mapping[str, Any]
+) -> Converted:
+    """Write the recorded launches of ``seen`` as traces into ``folder``, an archive per module, and remove their files.
+
+    A launch is the case ``KERNEL(trace=NUMBER)``. ``recording`` is what the archives say of themselves. A launch whose
+    buffers are too small for it is no case.
+    """
+    found = Converted()
+    modules: dict[str, dict[str, list[Seen]]] = {}
+    for one in sorted(seen, key=lambda one: one.number):
+        if one.is_recorded:
+            modules.setdefault(kernels[one.kernel].module, {}).setdefault(one.kernel, []).append(one)
+    with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as parts:
+        for module, launches in modules.items():
+            for name, mine in launches.items():
+                _write_part(kernels[name], mine, Path(parts), found)
+            files = [Path(parts) / f"{name}{PART_SUFFIX}" for name in launches]
+            found.cases += pack_parts(files, folder, module, recording)
+            for file in files:
+                file.unlink(missing_ok=True)
+    for one in seen:
+        one.file.unlink(missing_ok=True)
+    return found
+
+
+def _write_part(kernel: Kernel, launches: Sequence[Seen], folder: Path, found: Converted) -> None:
+    recorder = Recorder()
+    for one in launches:
+        try:
+            launch, after = to_launch(kernel, read_launch(one.file))
+        except TooShort as error:
+            found.refused[one.number] = str(error)
+            continue
+        recorder.add(Case(kernel.name, (("trace", str(one.number)),)), launch, after, label=str(one.number))
+    recorder.write(folder, kernel.name)
+
+
+def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[str, NDArray[Any]]]:
+    """The launch with its arguments as ``kernel`` has them, and what each buffer held afterwards, by name.
+
+    A buffer has the elements that belong to the launch (``conformance.capture.extents``), an output also some behind
+    them. An input that was written is among the second, unless the program gave the same memory as an output. Raises
+    ``TooShort``.
+    """
+    given = dict(zip((parameter.name for parameter in kernel.params), recorded.args, strict=True))
+    scalars = {
+        parameter.name: np.frombuffer(value, dtype(parameter.dtype).numpy)[0]
+        for parameter in kernel.params
+        if isinstance(value := given[parameter.name], bytes)
+    }
+    integers = {name: int(value) for name, value in scalars.items() if value.dtype.kind in "iub"}
+    described = info_parameter(kernel)
+    info = None if described is None else given[described]
+    numbers = None
+    if isinstance(info, RecordedBuffer):
+        numbers = np.frombuffer(info.before[: len(info.before) // 8 * 8], np.uint64)
+    counts = extents(kernel, recorded.grid, recorded.block, integers, numbers)
+    args: list[Argument] = []
+    after: dict[str, NDArray[Any]] = {}
+    for parameter in kernel.params:
+        value = given[parameter.name]
+        if value is None:
+            args.append(Null(parameter.name))
+        elif not isinstance(value, RecordedBuffer):
+            args.append(Scalar(parameter.name, parameter.dtype, scalars[parameter.name]))
+        else:
+            row = dtype(parameter.dtype)
+            room = len(value.before) // row.size
+            count = counts.get(parameter.name, room)
+            if count > room:
+                raise TooShort(f"{parameter.name} has {room} elements, and the launch takes {count}")
+            kept = min(room, count + (0 if parameter.role == "in" else _BEHIND)) * row.size
+            data = np.frombuffer(value.before[:kept], row.numpy)
+            args.append(Buffer(parameter.name, parameter.dtype, parameter.role, data))
+            if value.after is not None and not (parameter.role == "in" and _is_output_too(value, kernel, given)):
+                after[parameter.name] = np.frombuffer(value.after[:kept], row.numpy)
+    launch = Launch(kernel.name, recorded.grid, recorded.block, recorded.shared, tuple(args))
+    return launch, after
+
+
+def _is_output_too(mine: RecordedBuffer, kernel: Kernel, given: Mapping[str, object]) -> bool:
+    """Whether the memory of an input is also that of an output."""
+    outputs = (given[parameter.name] for parameter in kernel.params if parameter.role in ("out", "inout"))
+    return any(
+        isinstance(other, RecordedBuffer)
+        and other.address < mine.address + len(mine.before)
+        and mine.address < other.address + len(other.before)
+        for other in outputs
+    )

@@ -1,0 +1,295 @@
+// In front of libamdhip64: launches by a function of a module, and by the address of a kernel's host function.
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "recorder.h"
+#include "symbols.h"
+
+using namespace capture;
+
+namespace {
+
+// The types of HIP that calls pass are declared here, so that the build needs no headers of it.
+struct Dim3 {
+  unsigned x, y, z;
+};
+constexpr int not_supported = 801, device_to_host = 2;
+
+Hook &hip_hook(const char *name) { return *hook_named(name); }
+
+// A function of the library that is not stood in front of.
+template <class Function>
+Function *hip_function(const char *name) {
+  static Hook &launch = hip_hook("hipModuleLaunchKernel");
+  return reinterpret_cast<Function *>(neighbour(launch.real(), name));
+}
+
+// Keeps the program from finding an error that a call of ours has left.
+class KeptHipError {
+ public:
+  KeptHipError() : was_set_(peek() != 0) {}
+  ~KeptHipError() {
+    static const auto take = hip_function<int()>("hipGetLastError");
+    if (!was_set_ && take) take();
+  }
+
+ private:
+  static int peek() {
+    static const auto look = hip_function<int()>("hipPeekAtLastError");
+    return look ? look() : 0;
+  }
+  bool was_set_;
+};
+
+std::atomic<bool> hip_captures{false};  // some stream has begun to capture: until then nobody is asked
+
+class HipGpu : public Gpu {
+ public:
+  bool find(const void *address, Range &range) override {
+    static const auto call = hip_function<int(void **, std::size_t *, const void *)>("hipMemGetAddressRange");
+    const KeptHipError kept;
+    void *begin = nullptr;
+    if (!call || call(&begin, &range.bytes, address)) return false;
+    range.begin = static_cast<const char *>(begin);
+    return true;
+  }
+  bool read(void *to, const void *from, std::size_t bytes) override {
+    static const auto call = hip_function<int(void *, const void *, std::size_t, int)>("hipMemcpy");
+    const KeptHipError kept;
+    return call && call(to, from, bytes, device_to_host) == 0;
+  }
+  bool wait() override {
+    static const auto call = hip_function<int()>("hipDeviceSynchronize");
+    const KeptHipError kept;
+    return call && call() == 0;
+  }
+  bool is_capturing(void *stream) override {
+    static const auto call = hip_function<int(void *, int *)>("hipStreamIsCapturing");
+    if (!hip_captures || !call) return false;
+    const KeptHipError kept;
+    int status = 0;
+    return call(stream, &status) == 0 && status != 0;
+  }
+};
+
+// What is known of functions and of kernels' host functions: their names, and their parameters as code objects have
+// them.
+class HipKernels {
+ public:
+  struct Named {
+    std::string name;
+    const Parameters *parameters;
+  };
+
+  static HipKernels &instance() {
+    static HipKernels &only = *new HipKernels;
+    return only;
+  }
+  void add_module(const void *module, Kernels kernels) {
+    const std::lock_guard lock(mutex_);
+    modules_.insert_or_assign(module, std::move(kernels));
+  }
+  void add_function(const void *function, const void *module, const char *name) {
+    const std::lock_guard lock(mutex_);
+    named_.insert_or_assign(function, std::pair(module, std::string(name)));
+  }
+  Named find(const void *function) {
+    const std::lock_guard lock(mutex_);
+    const auto found = named_.find(function);
+    if (found == named_.end()) return {"?", nullptr};
+    const auto &[module, name] = found->second;
+    const auto kernels = modules_.find(module);
+    if (kernels == modules_.end()) return {name, nullptr};
+    const auto parameters = kernels->second.find(name);
+    return {name, parameters == kernels->second.end() ? nullptr : &parameters->second};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<const void *, Kernels> modules_;
+  std::unordered_map<const void *, std::pair<const void *, std::string>> named_;
+};
+
+int hip_launch(const void *function, Shape grid, Shape block, std::size_t shared, void *stream, void **params,
+               void **extra, const Go &go) {
+  static HipGpu gpu;
+  const HipKernels::Named kernel = HipKernels::instance().find(function);
+  return launched(gpu, {kernel.name, grid, block, shared, stream, params, extra, kernel.parameters}, go);
+}
+
+Shape shape(Dim3 d) { return {d.x, d.y, d.z}; }
+
+}  // namespace
+
+// ---- modules
+
+CAPTURE_API int hipModuleLoadData(void **module, const void *image) {
+  static Hook &hook = hip_hook("hipModuleLoadData");
+  const auto real = hook.as(&hipModuleLoadData);
+  if (!real) return not_supported;
+  const int error = real(module, image);
+  if (!error) HipKernels::instance().add_module(*module, kernels_at(image));
+  return error;
+}
+CAPTURE_API int hipModuleLoadDataEx(void **module, const void *image, unsigned count, void *options, void **values) {
+  static Hook &hook = hip_hook("hipModuleLoadDataEx");
+  const auto real = hook.as(&hipModuleLoadDataEx);
+  if (!real) return not_supported;
+  const int error = real(module, image, count, options, values);
+  if (!error) HipKernels::instance().add_module(*module, kernels_at(image));
+  return error;
+}
+CAPTURE_API int hipModuleLoad(void **module, const char *path) {
+  static Hook &hook = hip_hook("hipModuleLoad");
+  const auto real = hook.as(&hipModuleLoad);
+  if (!real) return not_supported;
+  const int error = real(module, path);
+  if (error) return error;
+  std::ifstream file(path, std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  HipKernels::instance().add_module(*module, kernels_in(content));
+  return error;
+}
+CAPTURE_API int hipModuleGetFunction(void **function, void *module, const char *name) {
+  static Hook &hook = hip_hook("hipModuleGetFunction");
+  const auto real = hook.as(&hipModuleGetFunction);
+  if (!real) return not_supported;
+  const int error = real(function, module, name);
+  if (!error) HipKernels::instance().add_function(*function, module, name);
+  return error;
+}
+
+// ---- what clang adds to a program with kernels
+
+struct FatBinary {
+  unsigned magic, version;
+  const char *bundle;
+  void *unused;
+};
+CAPTURE_API void **__hipRegisterFatBinary(const FatBinary *binary) {
+  static Hook &hook = hip_hook("__hipRegisterFatBinary");
+  const auto real = hook.as(&__hipRegisterFatBinary);
+  void **handle = real ? real(binary) : nullptr;
+  if (handle) HipKernels::instance().add_module(handle, kernels_at(binary->bundle));
+  return handle;
+}
+CAPTURE_API void __hipRegisterFunction(void **handle, const void *host, char *shown, const char *name, unsigned threads,
+                                       void *tid, void *bid, void *block, void *grid, int *wave) {
+  static Hook &hook = hip_hook("__hipRegisterFunction");
+  const auto real = hook.as(&__hipRegisterFunction);
+  if (real) real(handle, host, shown, name, threads, tid, bid, block, grid, wave);
+  HipKernels::instance().add_function(host, handle, name);
+}
+
+// ---- launches
+
+CAPTURE_API int hipModuleLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                      unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
+  static Hook &hook = hip_hook("hipModuleLaunchKernel");
+  const auto real = hook.as(&hipModuleLaunchKernel);
+  if (!real) return not_supported;
+  return hip_launch(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, params, extra,
+                    [=] { return real(function, gx, gy, gz, bx, by, bz, shared, stream, params, extra); });
+}
+// Its sizes are of threads, not of blocks.
+CAPTURE_API int hipExtModuleLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by,
+                                         unsigned bz, std::size_t shared, void *stream, void **params, void **extra,
+                                         void *start, void *end, unsigned flags) {
+  static Hook &hook = hip_hook("hipExtModuleLaunchKernel");
+  const auto real = hook.as(&hipExtModuleLaunchKernel);
+  if (!real) return not_supported;
+  const auto blocks = [](unsigned threads, unsigned block) { return block ? (threads + block - 1) / block : 0; };
+  return hip_launch(
+      function, {blocks(x, bx), blocks(y, by), blocks(z, bz)}, {bx, by, bz}, shared, stream, params, extra,
+      [=] { return real(function, x, y, z, bx, by, bz, shared, stream, params, extra, start, end, flags); });
+}
+CAPTURE_API int hipModuleLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                                 unsigned by, unsigned bz, unsigned shared, void *stream,
+                                                 void **params) {
+  static Hook &hook = hip_hook("hipModuleLaunchCooperativeKernel");
+  const auto real = hook.as(&hipModuleLaunchCooperativeKernel);
+  if (!real) return not_supported;
+  return hip_launch(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, params, nullptr,
+                    [=] { return real(function, gx, gy, gz, bx, by, bz, shared, stream, params); });
+}
+CAPTURE_API int hipLaunchKernel(const void *function, Dim3 grid, Dim3 block, void **params, std::size_t shared,
+                                void *stream) {
+  static Hook &hook = hip_hook("hipLaunchKernel");
+  const auto real = hook.as(&hipLaunchKernel);
+  if (!real) return not_supported;
+  return hip_launch(function, shape(grid), shape(block), shared, stream, params, nullptr,
+                    [=] { return real(function, grid, block, params, shared, stream); });
+}
+CAPTURE_API int hipLaunchCooperativeKernel(const void *function, Dim3 grid, Dim3 block, void **params, unsigned shared,
+                                           void *stream) {
+  static Hook &hook = hip_hook("hipLaunchCooperativeKernel");
+  const auto real = hook.as(&hipLaunchCooperativeKernel);
+  if (!real) return not_supported;
+  return hip_launch(function, shape(grid), shape(block), shared, stream, params, nullptr,
+                    [=] { return real(function, grid, block, params, shared, stream); });
+}
+CAPTURE_API int hipExtLaunchKernel(const void *function, Dim3 grid, Dim3 block, void **params, std::size_t shared,
+                                   void *stream, void *start, void *end, int flags) {
+  static Hook &hook = hip_hook("hipExtLaunchKernel");
+  const auto real = hook.as(&hipExtLaunchKernel);
+  if (!real) return not_supported;
+  return hip_launch(function, shape(grid), shape(block), shared, stream, params, nullptr,
+                    [=] { return real(function, grid, block, params, shared, stream, start, end, flags); });
+}
+
+// ---- graphs, whose launches nobody sees
+
+CAPTURE_API int hipStreamBeginCapture(void *stream, int mode) {
+  static Hook &hook = hip_hook("hipStreamBeginCapture");
+  const auto real = hook.as(&hipStreamBeginCapture);
+  if (!real) return not_supported;
+  hip_captures = true;
+  return real(stream, mode);
+}
+CAPTURE_API int hipGraphLaunch(void *graph, void *stream) {
+  static Hook &hook = hip_hook("hipGraphLaunch");
+  const auto real = hook.as(&hipGraphLaunch);
+  if (!real) return not_supported;
+  note("graph");
+  return real(graph, stream);
+}
+
+// ---- look-ups of the library's own
+
+CAPTURE_API int hipGetProcAddress(const char *name, void **found, int version, std::uint64_t flags, void *status) {
+  static Hook &hook = hip_hook("hipGetProcAddress");
+  const auto real = hook.as(&hipGetProcAddress);
+  if (!real) return not_supported;
+  const int error = real(name, found, version, flags, status);
+  if (!error && found) *found = in_front(name, *found);
+  return error;
+}
+
+namespace capture {
+
+std::span<Hook> hip_hooks() {
+  static Hook all[] = {
+      {"hipModuleLoadData", &hipModuleLoadData},
+      {"hipModuleLoadDataEx", &hipModuleLoadDataEx},
+      {"hipModuleLoad", &hipModuleLoad},
+      {"hipModuleGetFunction", &hipModuleGetFunction},
+      {"__hipRegisterFatBinary", &__hipRegisterFatBinary},
+      {"__hipRegisterFunction", &__hipRegisterFunction},
+      {"hipModuleLaunchKernel", &hipModuleLaunchKernel},
+      {"hipExtModuleLaunchKernel", &hipExtModuleLaunchKernel},
+      {"hipModuleLaunchCooperativeKernel", &hipModuleLaunchCooperativeKernel},
+      {"hipLaunchKernel", &hipLaunchKernel},
+      {"hipLaunchCooperativeKernel", &hipLaunchCooperativeKernel},
+      {"hipExtLaunchKernel", &hipExtLaunchKernel},
+      {"hipStreamBeginCapture", &hipStreamBeginCapture},
+      {"hipGraphLaunch", &hipGraphLaunch},
+      {"hipGetProcAddress", &hipGetProcAddress},
+  };
+  return all;
+}
+
+}  // namespace capture

@@ -1,0 +1,90 @@
+"""What ``capture`` prints: the table of kernels, what was recorded, and the first wrong launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from conformance.capture.launches import Seen
+from conformance.capture.program import Ended
+from conformance.capture.tally import KernelTally, first_wrong, never_launched, unrecorded
+from conformance.record import Record
+from conformance.report.causes import find_causes
+from conformance.report.causes.text import cause_lines
+from conformance.report.kernels import explain
+from conformance.spec.load import Specs
+from conformance.text import some
+
+_NAMED = 5
+
+
+def launches(count: int) -> str:
+    """``1 launch``, ``2 launches``."""
+    return f"{count:,} {'launch' if count == 1 else 'launches'}"
+
+
+def table(
+    found: Mapping[str, KernelTally],
+    specs: Specs,
+    seen: Sequence[Seen],
+    refused: Mapping[int, str],
+    verbose: bool = False,
+) -> list[Text | Table]:
+    """The figures of the kernels of the specs that were launched, and a line each on what has none.
+
+    ``refused`` says of recorded launches, by number, why they are not judged; ``verbose`` names the kernels that were
+    never launched.
+    """
+    figures = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("kernel", "launches", "shapes", "judged", "right", "wrong"):
+        figures.add_column(title, justify="left" if title == "kernel" else "right", no_wrap=True)
+    mine = [row for row in found.values() if row.name in specs.kernels]
+    for row in mine:
+        numbers = (row.launches, len(row.shapes), row.judged, row.right, row.wrong)
+        figures.add_row(Text(row.name), *map(str, numbers), style="red" if row.wrong else "")
+    lines: list[Text | Table] = [figures] if mine else []
+    others = [row for row in found.values() if row.name not in specs.kernels]
+    if others:
+        count = launches(sum(row.launches for row in others))
+        lines.append(Text(f"in no spec, and not recorded: {some([row.name for row in others], _NAMED)} ({count})"))
+    lines += map(Text, unrecorded(seen))
+    names = {one.number: one.kernel for one in seen}
+    lines += [Text(f"launch {number} of {names[number]} is not judged: {why}") for number, why in refused.items()]
+    absent = never_launched(found, specs)
+    lines.append(Text(f"never launched: {len(absent)} of {len(specs.kernels)} kernels of the specs"))
+    return [*lines, *(Text(f"  {name}") for name in absent if verbose)]
+
+
+def cost(seen: Sequence[Seen], folder: Path, ended: Ended) -> str:
+    """How much was recorded into ``folder``, and what that made of the program's time."""
+    spent = sum(one.spent for one in seen) / 1e9
+    size = sum(one.bytes for one in seen) / 1e6
+    stored = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
+    recorded = sum(one.is_recorded for one in seen)
+    factor = ended.seconds / max(ended.seconds - spent, 1e-9)
+    return (
+        f"recorded {recorded} of {launches(len(seen))}, {size:.1f} MB of buffers ({stored:.1f} MB in {folder}); the "
+        f"program took {ended.seconds:.2f} s, {factor:.2f} times what it takes without recording"
+    )
+
+
+def verdict(record: Record, specs: Specs) -> list[str]:
+    """How many launches are wrong, which is the first in the program's order and what is wrong with it, and why."""
+    rows = [row for row in record.rows if row.cases]
+    judged, failed = sum(row.cases for row in rows), sum(row.failed for row in rows)
+    wrong = first_wrong(rows)
+    if wrong is None:
+        return [f"all {launches(judged)} that were judged are right" if judged else "nothing was judged"]
+    number, row, failure = wrong
+    head = f"{failed} of {launches(judged)} that were judged {'is' if failed == 1 else 'are'} wrong"
+    first = row.model_copy(update={"failures": (failure,)})
+    return [
+        "",
+        f"{head}; the first in the program's order is launch {number}:",
+        *explain(row.name, first, shown=1),
+        "",
+        *cause_lines(find_causes([row for row in rows if row.failed], specs)),
+    ]

@@ -1,0 +1,238 @@
+"""From what the library in front of a program has written to traces: the elements of a launch, and damaged files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conformance.capture.convert import TooShort, to_launch, to_traces
+from conformance.capture.extents import _table, extents
+from conformance.capture.launches import CaptureError, RecordedBuffer, RecordedLaunch, Seen, read_launch, read_logs
+from conformance.capture.plan import Bounds, plan_text
+from conformance.capture.program import RAW, new_recording
+from conformance.capture.tally import add_verdicts, first_wrong, number_of, tallies, unrecorded
+from conformance.cases import cases_for, has_cases, launch_for
+from conformance.cases.launch import Buffer, Null, Scalar
+from conformance.errors import UsageError
+from conformance.outcome import Failure, KernelResult
+from conformance.replay.traces import Traces
+from conformance.spec.kernel import Kernel
+from conformance.spec.load import load_specs
+from conformance.verdict.trials import expected_of
+
+KERNELS = load_specs().kernels
+HEAD = "candle-parity capture log 1 /bin/model\n"
+
+
+def floats(*values: float) -> bytes:
+    return np.array(values, np.float32).tobytes()
+
+
+def size_t(value: int) -> bytes:
+    return np.uint64(value).tobytes()
+
+
+def neg(inp: RecordedBuffer, out: RecordedBuffer, numel: int = 2) -> RecordedLaunch:
+    """A launch of uneg_f32 over contiguous elements."""
+    return RecordedLaunch("uneg_f32", (1, 1, 1), (1024, 1, 1), 0, (size_t(numel), size_t(1), None, inp, out))
+
+
+def test_the_plan_has_each_parameter_by_what_it_is() -> None:
+    text = plan_text([KERNELS["affine_f32"]], Bounds(1, 0, 7))
+    assert text.splitlines()[1:] == ["first 1", "every 0", "most_bytes 7", "kernel affine_f32 i8 i8 r r w s4 s4"]
+
+
+def test_every_row_of_the_table_names_buffers_of_its_family() -> None:
+    buffers = {
+        kernel.launch: {parameter.name for parameter in kernel.params if parameter.pointer}
+        for kernel in KERNELS.values()
+    }
+    assert {family: row.keys() - buffers[family] for family, row in _table().items()} == {
+        family: set() for family in _table()
+    }
+
+
+def some_of_each_family() -> list[Kernel]:
+    """The first kernel of every launch family, and of every variant of dequantize_block and dmmv."""
+    found = {(kernel.launch, len(kernel.params)): kernel for kernel in reversed(KERNELS.values())}
+    return list(found.values())
+
+
+@pytest.mark.parametrize("kernel", some_of_each_family(), ids=lambda kernel: kernel.name)
+def test_a_launch_keeps_all_that_its_reference_needs(kernel: Kernel) -> None:
+    """As if a program had made the first generated cases, with room behind every buffer."""
+    assert has_cases(kernel)
+    for case in list(cases_for(kernel))[:3]:
+        launch = launch_for(kernel, case, "")
+        if launch.spread is not None:
+            continue
+        given: list[bytes | RecordedBuffer | None] = []
+        for place, argument in enumerate(launch.args):
+            if isinstance(argument, Buffer):
+                behind = 4096 if kernel.param(argument.name).role == "in" else 0
+                content = argument.data[argument.start :].tobytes() + bytes(behind)
+                given.append(RecordedBuffer(place << 32, content, content))
+            else:
+                given.append(argument.value.tobytes() if isinstance(argument, Scalar) else None)
+        made, _ = to_launch(kernel, RecordedLaunch(kernel.name, launch.grid, launch.block, 0, tuple(given)))
+        expected, found = expected_of(kernel, launch), expected_of(kernel, made)
+        for name, content in found.items():
+            # What is behind the output's own elements is cut off, and its length is not the launch's.
+            ours, theirs = content.value, expected[name].value
+            assert np.array_equal(ours.view(np.uint8), theirs[: ours.size].view(np.uint8)), (case.id, name)
+
+
+def test_a_row_counts_only_where_the_kernel_has_its_names() -> None:
+    without_k, with_k = KERNELS["dequantize_block_q2_K_f32"], KERNELS["dequantize_block_q4_0_f32"]
+    assert extents(without_k, (3, 1, 1), (64, 1, 1), {}, None) == {"vx": 3 * 84, "y": 3 * 256}
+    assert extents(with_k, (3, 1, 1), (64, 1, 1), {"k": 3}, None) == {}
+
+
+def test_a_strided_operand_reaches_as_far_as_its_strides() -> None:
+    info = np.array([2, 3, 1, 10], np.uint64)  # dims (2, 3), strides (1, 10)
+    assert extents(KERNELS["uneg_f32"], (1, 1, 1), (1, 1, 1), {"numel": 6, "num_dims": 2}, info)["inp"] == 22
+
+
+def test_what_lies_behind_an_input_is_cut_off_and_kept_behind_an_output() -> None:
+    behind = floats(*range(100))
+    launch, after = to_launch(
+        KERNELS["uneg_f32"], neg(RecordedBuffer(0, behind, None), RecordedBuffer(4096, behind, behind))
+    )
+    sizes = {argument.name: argument.data.size for argument in launch.args if isinstance(argument, Buffer)}
+    assert (sizes, after["out"].size) == ({"inp": 2, "out": 66}, 66)
+    assert isinstance(launch.args[2], Null)
+
+
+def test_a_launch_that_needs_more_than_there_is_is_not_judged() -> None:
+    short = RecordedBuffer(0, floats(1), None)
+    with pytest.raises(TooShort, match="inp has 1 elements, and the launch takes 2"):
+        to_launch(KERNELS["uneg_f32"], neg(short, RecordedBuffer(4096, floats(0, 0), floats(0, 0))))
+
+
+def test_an_input_that_was_overwritten_is_seen_but_not_where_it_is_the_output() -> None:
+    written, out = RecordedBuffer(0, floats(1, 2), floats(1, 3)), RecordedBuffer(4096, floats(0, 0), floats(-1, -2))
+    assert set(to_launch(KERNELS["uneg_f32"], neg(written, out))[1]) == {"inp", "out"}
+    in_place = replace(out, address=0)
+    assert set(to_launch(KERNELS["uneg_f32"], neg(written, in_place))[1]) == {"out"}
+
+
+def write_launch(folder: Path, process: str, number: int, launch: RecordedLaunch) -> None:
+    """The file of ``launch`` as ``front/recorder.cpp`` writes it."""
+    rows: list[object] = []
+    data = b""
+    for value in launch.args:
+        if isinstance(value, RecordedBuffer):
+            rows.append(
+                {"address": value.address, "behind": 0, "bytes": len(value.before), "after": value.after is not None}
+            )
+            data += value.before + (value.after or b"")
+        else:
+            rows.append(None if value is None else {"value": value.hex()})
+    head = {
+        "kernel": launch.kernel,
+        "launch": number,
+        "grid": launch.grid,
+        "block": launch.block,
+        "shared": 0,
+        "args": rows,
+    }
+    text = f"candle-parity launch 1\n{json.dumps(head)}\n".encode()
+    (folder / f"{process}-{number}.launch").write_bytes(text + data)
+
+
+def test_launches_of_two_processes_are_numbered_by_time_and_become_traces(tmp_path: Path) -> None:
+    for process, time, value in (("7-1", 20, 1.0), ("8-1", 10, 2.0)):
+        line = f"launch 1 {time} record uneg_f32 1,1,1 1024,1,1 0 2,1,null,*,*\nrecorded 1 32 5\n"
+        (tmp_path / f"{process}.log").write_text(HEAD + line)
+        inp, out = (
+            RecordedBuffer(0, floats(value, value), None),
+            RecordedBuffer(4096, floats(0, 0), floats(-value, -value)),
+        )
+        write_launch(tmp_path, process, 1, neg(inp, out))
+    seen = [one for log in read_logs(tmp_path) for one in log.launches]
+    found = to_traces(seen, KERNELS, tmp_path, {"program": "model"})
+    assert (found.cases, found.refused) == (2, {})
+    traces = Traces(tmp_path)
+    first, second = traces.of(KERNELS["uneg_f32"])
+    assert (first.case.id, first.answer["out"].tolist(), first.of_program) == ("uneg_f32(trace=1)", [-2, -2], True)
+    assert second.answer["out"].tolist() == [-1, -1]
+    assert not list(tmp_path.glob("*.launch"))
+
+
+def test_a_log_that_was_cut_off_is_read_to_its_last_whole_line(tmp_path: Path) -> None:
+    (tmp_path / "7-1.log").write_text(f"{HEAD}launch 1 10 record uneg_f32 1,1,1 1,1,1 0 -\nlaunch 2 11 reco")
+    (log,) = read_logs(tmp_path)
+    assert [(one.number, one.is_recorded) for one in log.launches] == [(1, False)]
+    assert unrecorded(log.launches) == ["uneg_f32: 1 launch not recorded: the program ended in it"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"candle-parity launch 2\n{}\n", "another version"),
+        (b"candle-parity launch 1\n{}\n", "args"),
+        (
+            b'candle-parity launch 1\n{"kernel":"u","grid":[1,1,1],"block":[1,1,1],"shared":0,'
+            b'"args":[{"address":0,"bytes":8,"after":false}]}\nabc',
+            "cut short",
+        ),
+    ],
+)
+def test_a_damaged_file_is_told(tmp_path: Path, content: bytes, why: str) -> None:
+    (tmp_path / "7-1-1.launch").write_bytes(content)
+    with pytest.raises(CaptureError, match=f"7-1-1.launch: is not a recorded launch .*{why}"):
+        read_launch(tmp_path / "7-1-1.launch")
+
+
+def test_a_folder_holds_one_recording(tmp_path: Path) -> None:
+    with new_recording(tmp_path / "a") as out:
+        (out / RAW / "7-1-1.launch").touch()
+        with pytest.raises(UsageError, match="holds launches already, or a program writes to it"), new_recording(out):
+            pass
+    with pytest.raises(UsageError, match="is not empty"), new_recording(tmp_path):
+        pass
+
+
+def test_a_recording_of_nothing_leaves_no_folder(tmp_path: Path) -> None:
+    with new_recording(tmp_path / "a") as out:
+        (out / RAW / "plan").touch()
+    assert not (tmp_path / "a").exists()
+
+
+def row(name: str, *wrong: int, cases: int = 3) -> KernelResult:
+    failures = tuple(Failure(f"{name}(trace={number})", "wrong") for number in wrong)
+    about = {"module": "unary", "family": "unary", "upstream": "unary.cu:1"}
+    return KernelResult(name=name, status="fail", cases=cases, failed=len(wrong), failures=failures, **about)
+
+
+def test_the_first_wrong_launch_is_that_of_the_program_and_not_of_the_first_kernel() -> None:
+    found = first_wrong([row("uneg_f32", 12, 30), row("uexp_f32", 9)])
+    assert found is not None
+    assert (found[0], found[1].name, number_of(found[2].case)) == (9, "uexp_f32", 9)
+    assert first_wrong([row("uneg_f32")]) is None
+
+
+def test_figures_are_of_launches_shapes_and_verdicts(tmp_path: Path) -> None:
+    lines = "".join(
+        f"launch {n} {n} count {name} 1,1,1 1,1,1 0 {shape}\n"
+        for n, (name, shape) in enumerate((("b", "4"), ("a", "1"), ("a", "2"), ("a", "1")), 1)
+    )
+    (tmp_path / "7-1.log").write_text(HEAD + lines)
+    found = tallies(read_logs(tmp_path))
+    add_verdicts(found, [row("a", 2)])
+    assert list(found) == ["b", "a"]
+    assert (found["a"].launches, len(found["a"].shapes), found["a"].right, found["a"].wrong) == (3, 2, 2, 1)
+
+
+def test_a_launch_that_is_not_recorded_has_a_reason() -> None:
+    seen = [
+        Seen(Path("x.log"), n, n, state, "uneg_f32", "-") for n, state in enumerate(("room", "count", "graph", "room"))
+    ]
+    assert unrecorded(seen) == [
+        "uneg_f32: 2 launches not recorded: its buffers go beyond --most-bytes",
+        "uneg_f32: 1 launch not recorded: it was captured into a graph, which launches it later",
+    ]
