@@ -38,6 +38,7 @@ from conformance.processes import Supervisor, die_with_parent
 from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.kind import NOTHING_RUNS, Choice
 from conformance.settings import Settings
+from conformance.spec.entry import Build
 from conformance.spec.kernel import Kernel
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
@@ -64,7 +65,7 @@ class Setup(Settings):
     def for_kernels(self, kernels: Iterable[Kernel]) -> Setup:
         """The same setup for a run that judges ``kernels``."""
         return replace(
-            self, asked=tuple((kernel.module, kernel.name) for kernel in kernels if not kernel.is_host_function)
+            self, asked=tuple((kernel.module, kernel.name) for kernel in kernels if kernel.build == "kernels")
         )
 
     def for_member(self, number: int) -> Setup:
@@ -109,7 +110,7 @@ class Compiled:
     """``error`` is ``None`` on success, else the compiler's text or why the code object cannot be loaded.
 
     ``infrastructure`` says what else went wrong: then nothing is known of the source. ``kernels`` are those that the
-    source defines, where that is known; ``launchers`` is as in the request.
+    source defines, where that is known; ``build`` is as in the request.
     """
 
     source: str
@@ -117,7 +118,7 @@ class Compiled:
     tree: int = 0
     infrastructure: str | None = None
     warnings: tuple[str, ...] = ()
-    launchers: bool = False
+    build: Build = "kernels"
     kernels: tuple[str, ...] = ()
     ends_member: ClassVar[bool] = False
 
@@ -128,9 +129,9 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Compile(Request):
-    """Compile one source of one of the mode's trees, by its label, and load it; answered by ``Compiled``.
+    """Compile one source of one of the mode's trees, by its label, to ``build``; answered by ``Compiled``.
 
-    With ``launchers`` it is compiled as a library, with its host functions, and not loaded. Of a source that is
+    The code object with its kernels is loaded too, the library with its launchers is not. Of a source that is
     compiled in parts (``conformance.port.compiling.shards``) every ``step``-th is compiled, from number ``first`` on.
     """
 
@@ -138,12 +139,12 @@ class Compile(Request):
 
     source: str
     tree: int = 0
-    launchers: bool = False
+    build: Build = "kernels"
     first: int = 0
     step: int = 1
 
     def unanswered(self, why: str) -> Compiled:
-        return Compiled(self.source, None, self.tree, why, launchers=self.launchers)
+        return Compiled(self.source, None, self.tree, why, build=self.build)
 
     def lost(self, doing: str, why: str) -> str:
         return f"the process that compiled it died twice ({why})"
