@@ -125,7 +125,7 @@ def results_of(entry: Entry, record: Record, specs: Specs) -> list[KernelResult]
 def aligned(entry: Entry, records: Sequence[Record], specs: Specs) -> list[list[KernelResult]]:
     """As ``results_of`` for each of ``records``, in one order for all of them: an own kernel that a record has not is
     ``not_run`` there. ``specs`` must have the own kernels of ``records`` (``with_recorded_own``)."""
-    if entry != "own":
+    if ENTRY_ROWS[entry].in_specs:
         return [results_of(entry, record, specs) for record in records]
     names = dict.fromkeys(row.name for record in records for row in record.own)
     given = [{row.name: row for row in record.own} for record in records]

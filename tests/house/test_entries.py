@@ -25,7 +25,6 @@ HOST_FUNCTION = {
     "upstream/like.py": "a stanza of calls says so",
     "upstream/steps.py": "where Candle's Rust calls it",
     "report/html/grid.py": "the map names the family of a call",
-    "report/html/data.py": "the page has a view for each",
 }
 """Who asks for ``is_host_function``, whether something is called and not launched, and what for."""
 
@@ -35,7 +34,7 @@ NAMED = {
     "engine/run.py": "which sources are compiled to what, and whose errors are whose",
     "session/selection.py": "launchers that no source can define",
     "cli/commands/record.py": "launchers on a runtime that cannot call them",
-    "report/comparison.py": "the page has a view for each",
+    "report/comparison.py": "a list of changes has kernels and launchers apart",
 }
 """Who compares with the name of one kind of entry, or of what a source is compiled to, and what for."""
 
