@@ -285,7 +285,7 @@ class Judge:
         ahead, handler = launching.ahead(made), mode.handler(kernel)
         to_the_first = survives and not fresh
         outcome = run_cases(
-            kernel, ahead, launching.answers, handler, setup.command, self._progress.begin, to_the_first
+            kernel, ahead, launching.answers, handler, setup.command_for(kernel), self._progress.begin, to_the_first
         )
         if not outcome.poisoned:
             executor.drain()
@@ -299,7 +299,7 @@ class Judge:
         """The outcome of a kernel that brings its process down, or does not let it go on."""
         doing = self._progress.read()[1]
         case = doing if "(" in doing else kernel.name
-        evidence = Evidence(fault=fault_kind(how))
+        evidence, command = Evidence(fault=fault_kind(how)), self._setup.command_for(kernel)
         return Outcome(
             name=kernel.name,
             status="timeout" if lost.kind == "silent" else "crash",
@@ -307,7 +307,7 @@ class Judge:
             failed=1,
             max_ulp=0.0,
             message=how,
-            failures=(Failure(case, how, reproduce=f"{self._setup.command} '{case}'", evidence=evidence),),
+            failures=(Failure(case, how, reproduce=f"{command} '{case}'", evidence=evidence),),
             observations=(Observation(evidence, (case.partition("(")[2].removesuffix(")"),)),),
         )
 

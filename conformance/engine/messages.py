@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import shlex
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -61,6 +62,12 @@ class Setup(Settings):
     asked: tuple[tuple[str, str], ...] = ()
     """The kernels that the run judges, each its module and name: what is compiled for them may leave out others. Empty:
     nothing is left out."""
+
+    def command_for(self, kernel: Kernel) -> str:
+        """``command`` for a case of ``kernel``: without ``--own`` where that is Candle's, which needs no trust."""
+        if kernel.own is not None or not self.own:
+            return self.command
+        return shlex.join(word for word in shlex.split(self.command) if word != "--own")
 
     def for_kernels(self, kernels: Iterable[Kernel]) -> Setup:
         """The same setup for a run that judges ``kernels``."""
