@@ -2,8 +2,9 @@
 
 ``installation`` makes it once, in the cache::
 
-    lib/      the isa runtime as libamdhip64, and libhiprtc over bin/hipcc, also by the names of ROCm 5 to 7
-    include/  HIP's headers that this machine has
+    lib/      the isa runtime as libamdhip64, and libhiprtc over bin/hipcc, also by the names of ROCm 5 to 7; rocBLAS
+              and others (``conformance.emulate.libraries``)
+    include/  the headers of HIP and of these libraries that this machine has
     amdgcn/   the device libraries that this machine has
     bin/      hipcc, hipconfig, rocminfo and others: shell scripts (``conformance/emulate/bin``)
     llvm/bin/ the tools of the compiler's folder
@@ -24,6 +25,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from conformance.emulate.libraries import LIBRARIES as OTHERS
+from conformance.emulate.libraries import libraries_plan
 from conformance.files import cache_folder
 from conformance.port.compiling.target import NoHipcc, require_hipcc
 from conformance.runtimes.cpu.build import HERE as CPU
@@ -37,6 +40,12 @@ SCRIPTS = Path(__file__).with_name("bin")
 LIBRARIES = ("libamdhip64.so", "libhiprtc.so")
 RELEASES = ("5", "6", "7")
 """Releases of ROCm under whose names the libraries are found, as ``libamdhip64.so.6``."""
+
+HEADERS = (
+    *("hip", "hsa", "rocblas", "hipblas", "hipblas-common", "rocrand", "hiprand"),
+    *("rocsolver", "rocfft", "rocsparse", "miopen"),
+)
+"""Folders of ROCm's headers, of which an installation has those that lie next to the machine's ``hip``."""
 
 FUNCTIONS = Path(__file__).with_name("hip_functions.txt")
 """Functions of HIP 5.2 to 7 that return a ``hipError_t``. A program may link any of them."""
@@ -70,7 +79,7 @@ def installation(arch: str) -> Path:
     A machine without a compiler for AMD targets gets one without headers, whose ``hipcc`` says what is lacking.
     Raises ``BuildError``, ``NoCompiler`` and ``InfrastructureError`` where the runtime cannot be built.
     """
-    runtime = build(program_plan())
+    runtime, others = build(program_plan()), build(libraries_plan())
     compiler = _compiler(arch)
     texts = {
         f"bin/{path.name}": _filled(path.read_text(encoding="utf-8"), arch, compiler) for path in SCRIPTS.iterdir()
@@ -79,7 +88,7 @@ def installation(arch: str) -> Path:
         f"HIP_VERSION_{part}={number}\n"
         for part, number in zip(("MAJOR", "MINOR", "PATCH"), (*_version(compiler).split("."), "0"), strict=True)
     )
-    links = {**_libraries(runtime), **_of_rocm(compiler), **_tools(compiler)}
+    links = {**_libraries(runtime, others), **_of_rocm(compiler), **_tools(compiler)}
     parts = [*(f"{name} {text}" for name, text in sorted(texts.items())), *(f"{a} {b}" for a, b in links.items())]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     home = cache_folder() / "emulate"
@@ -168,10 +177,11 @@ def _version(compiler: AmdToolchain | str) -> str:
     return _UNKNOWN if isinstance(compiler, str) else hip_version(_headers(compiler)) or _UNKNOWN
 
 
-def _libraries(runtime: Path) -> dict[str, Path]:
-    """The links of ``lib`` to the libraries in ``runtime``."""
+def _libraries(runtime: Path, others: Path) -> dict[str, Path]:
+    """The links of ``lib`` to the libraries in ``runtime``, HIP's own, and in ``others``."""
     endings = ("", *(f".{release}" for release in RELEASES))
-    return {f"lib/{name}{ending}": runtime / name for name in LIBRARIES for ending in endings}
+    of_hip = {f"lib/{name}{ending}": runtime / name for name in LIBRARIES for ending in endings}
+    return {**of_hip, **{f"lib/{name}": others / library.file for library in OTHERS for name in library.files}}
 
 
 def _of_rocm(compiler: AmdToolchain | str) -> dict[str, Path]:
@@ -179,7 +189,7 @@ def _of_rocm(compiler: AmdToolchain | str) -> dict[str, Path]:
     if isinstance(compiler, str):
         return {}
     headers = _headers(compiler)
-    links = {f"include/{name}": headers / name for name in ("hip", "hsa") if (headers / name).is_dir()}
+    links = {f"include/{name}": headers / name for name in HEADERS if (headers / name).is_dir()}
     trees = (Path(word.partition("=")[2]) for word in compiler.options if word.startswith("--rocm-path="))
     libraries = next((tree / "amdgcn" for tree in trees if (tree / "amdgcn").is_dir()), None)
     return {**links, **({} if libraries is None else {"amdgcn": libraries})}
