@@ -51,6 +51,8 @@ FUNCTIONS = Path(__file__).with_name("hip_functions.txt")
 """Functions of HIP 5.2 to 7 that return a ``hipError_t``. A program may link any of them."""
 HIPRTC = Path(__file__).with_name("hiprtc")
 """Sources of ``libhiprtc``, over ``_OF_HIPRTC``."""
+RUNTIME = Path(__file__).with_name("runtime")
+"""Sources of what ``libamdhip64`` has for programs in addition to the isa runtime."""
 _OF_HIPRTC = tuple(CPU / "hiprtc" / f"{name}.cpp" for name in ("api", "process", "program_common"))
 
 _ABSENT = """// Every function of HIP that the runtime may lack, for programs to link: it says so and fails.
@@ -61,6 +63,7 @@ using namespace simt;
 """
 _STUB = 'SIMT_API int {0}() {{ return fail(NotSupported, "{0} is not emulated by candle-parity"); }}\n'
 _DEFINED = re.compile(r"^SIMT_API [^({;]*?\b(hip[A-Z]\w*)\(", re.MULTILINE)
+_PER_THREAD = re.compile(r"^PER_THREAD\((\w+)\)", re.MULTILINE)
 
 _NO_COMPILER = "hipcc: %s"
 _UNKNOWN = "0.0"
@@ -112,17 +115,29 @@ def absent_functions(plan: Plan) -> list[str]:
 
     The libraries are compiled together with what stands in for these, so that none of them can be asked.
     """
-    texts = (file.read_text(encoding="utf-8") for file in plan.files("libamdhip64.so"))
+    texts = [file.read_text(encoding="utf-8") for file in plan.files(LIBRARIES[0])]
     there = {name for text in texts for name in _DEFINED.findall(text)}
+    there |= {f"{name}_spt" for text in texts for name in _PER_THREAD.findall(text)}
     return [name for name in FUNCTIONS.read_text(encoding="utf-8").split() if name not in there]
 
 
+def runtime_plan() -> Plan:
+    """The isa runtime with what ``RUNTIME`` adds."""
+    plan, name = isa_plan(), LIBRARIES[0]
+    return replace(
+        plan,
+        sources={**plan.sources, name: (*plan.sources[name], RUNTIME)},
+        words=(*plan.words, f"-I{RUNTIME}"),
+        headers=(*plan.headers, RUNTIME),
+    )
+
+
 def program_plan() -> Plan:
-    """The isa runtime with every function that a program may link (``FUNCTIONS``, ``HIPRTC``).
+    """``runtime_plan`` with every function that a program may link (``FUNCTIONS``, ``HIPRTC``).
 
     Raises ``FileError`` where the cache cannot be written.
     """
-    plan = isa_plan()
+    plan = runtime_plan()
     text = _ABSENT + "".join(map(_STUB.format, absent_functions(plan)))
     home = cache_folder() / "emulate"
     file = home / f"absent-{hashlib.sha256(text.encode()).hexdigest()[:16]}.cpp"
@@ -138,13 +153,22 @@ def program_plan() -> Plan:
     )
 
 
-def environment(root: Path, arch: str, given: Mapping[str, str]) -> dict[str, str]:
-    """What a program's environment has in addition to ``given``, or in place of it, to find the installation at
-    ``root``. Errors of HIP are told on standard error, each once (``HIPCPU_SAY``), and launches have no time limit."""
+def environment(root: Path, arch: str, given: Mapping[str, str], devices: int = 1) -> dict[str, str]:
+    """What a program's environment has in addition to ``given``, or in place of it.
+
+    With it the program finds the installation at ``root`` and ``devices`` GPUs of the target ``arch``. Errors of HIP
+    are told on standard error, each once (``HIPCPU_SAY``), and launches have no time limit.
+    """
     folders = {"PATH": "bin", "LD_LIBRARY_PATH": "lib", "LIBRARY_PATH": "lib"}
     paths = {name: os.pathsep.join(filter(None, (str(root / own), given.get(name)))) for name, own in folders.items()}
     roots = dict.fromkeys(("ROCM_PATH", "ROCM_HOME", "HIP_PATH"), str(root))
-    runtime = {"HIP_PLATFORM": "amd", "HIPISA_TARGET": arch, "HIPCPU_SAY": "1", "HIPCPU_TIMEOUT_MS": "0"}
+    runtime = {
+        "HIP_PLATFORM": "amd",
+        "HIPISA_TARGET": arch,
+        "HIPISA_DEVICES": str(devices),
+        "HIPCPU_SAY": "1",
+        "HIPCPU_TIMEOUT_MS": "0",
+    }
     chosen = {name: given[name] for name in ("HIPCPU_SAY", "HIPCPU_TIMEOUT_MS") if name in given}
     return {**paths, **roots, **runtime, **chosen}
 

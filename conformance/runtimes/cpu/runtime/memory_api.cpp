@@ -164,7 +164,7 @@ SIMT_API int hipPointerGetAttributes(void *out, const void *p) {
   const PointerAttributes attributes{range.kind == Kind::Host ? 1
                                      : managed                ? 3
                                                               : 2,
-                                     0,
+                                     range.device,
                                      const_cast<void *>(p),
                                      range.kind == Kind::Device ? nullptr : const_cast<void *>(p),
                                      managed,
