@@ -69,17 +69,14 @@ class Seen:
 
 @dataclass
 class Log:
-    """What a process did. ``notes`` are counted by what they say."""
+    """What a process did. ``notes`` are counted by what they say; ``stopped`` says that the folder could not be written
+    any more."""
 
     file: Path
     program: str
+    stopped: bool
     launches: list[Seen] = field(default_factory=list)
     notes: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the folder could not be written any more."""
-        return self.file.with_suffix(".stopped").exists()
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ def _log(file: Path) -> Log | None:
     lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
     if not lines[0].startswith(_LOG):
         return None
-    log = Log(file, lines[0].removeprefix(_LOG))
+    log = Log(file, lines[0].removeprefix(_LOG), file.with_suffix(".stopped").exists())
     by_number: dict[int, Seen] = {}
     for line in lines[1:-1]:  # what follows the last end of a line was cut off
         match line.split(" "):

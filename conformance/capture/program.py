@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from conformance.capture.plan import FOLDER
@@ -16,6 +18,8 @@ from conformance.errors import UsageError
 
 RAW = ".launches"
 """The folder inside of a recording that a program writes to; what is in it becomes traces, and then it is gone."""
+
+_ABOUT = "about.json"
 
 NAME = "capture.json"
 """The file of a recording that says which launches there were."""
@@ -38,30 +42,65 @@ class Ended:
 
 @contextmanager
 def new_recording(out: Path) -> Iterator[Path]:
-    """``out``, made where it is not there; the folder for what the program writes is in it.
+    """``out``, made where it is not there, with a folder in it that the program writes to.
 
-    Raises ``UsageError`` where ``out`` is not empty: two programs in one folder cannot be told apart.
+    Where no launch was seen both are gone again. Raises ``UsageError`` where ``out`` is not empty: two programs in one
+    folder cannot be told apart.
     """
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is not a folder; give a new or empty one for the launches")
     made = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
+        if (out / RAW).exists():
+            how = f"`candle-parity capture -o {out}` judges what was recorded"
+            raise UsageError(f"{out} holds launches already, or a program writes to it; {how}, or give another folder")
         if any(out.iterdir()):
-            what = "holds launches already, or a program writes to it" if (out / RAW).exists() else "is not empty"
-            raise UsageError(f"{out} {what}; give a new or empty folder")
+            raise UsageError(f"{out} is not empty; give a new or empty folder")
         (out / RAW).mkdir()
     except OSError as error:
         raise UsageError(f"{out} cannot be written ({error.strerror}); give another folder") from None
     try:
         yield out
     finally:
-        if (out / RAW).is_dir() and not any(file for file in (out / RAW).iterdir() if file.suffix == ".launch"):
-            for file in (out / RAW).iterdir():
-                file.unlink()
-            (out / RAW).rmdir()
-        if made and not any(out.iterdir()):
-            out.rmdir()
+        if not any((out / RAW).glob("*.log")):
+            shutil.rmtree(out / RAW, ignore_errors=True)
+            if made and not any(out.iterdir()):
+                out.rmdir()
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a recording: its program, where the launches were made, and how the program ended (``None``: the
+    harness ended before it). It lies next to the launches until they are traces."""
+
+    program: str
+    device: str
+    started: str
+    arch: str | None = None
+    runtime: str | None = None
+    ended: Ended | None = None
+
+    def write(self, raw: Path) -> None:
+        """Write it into the folder that the program writes to."""
+        (raw / _ABOUT).write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    @classmethod
+    def read(cls, raw: Path) -> About:
+        """What ``write`` has written; raises ``UsageError``."""
+        try:
+            content = json.loads((raw / _ABOUT).read_text(encoding="utf-8"))
+            ended = content.pop("ended")
+            return cls(**content, ended=None if ended is None else Ended(**ended))
+        except (OSError, ValueError, TypeError, KeyError):
+            raise UsageError(f"{raw / _ABOUT} cannot be read: {raw.parent} is no recording; record it anew") from None
+
+    @property
+    def recording(self) -> dict[str, str]:
+        """What archives say of themselves."""
+        fields = (("program", self.program), ("device", self.device), ("started", self.started))
+        own = (("arch", self.arch), ("runtime", self.runtime))
+        return {name: text for name, text in (*fields, *own) if text is not None}
 
 
 def run_program(words: Sequence[str], library: Path, raw: Path, variables: Mapping[str, str]) -> Ended:

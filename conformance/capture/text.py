@@ -58,17 +58,17 @@ def table(
     return [*lines, *(Text(f"  {name}") for name in absent if verbose)]
 
 
-def cost(seen: Sequence[Seen], folder: Path, ended: Ended) -> str:
+def cost(seen: Sequence[Seen], folder: Path, ended: Ended | None) -> str:
     """How much was recorded into ``folder``, and what that made of the program's time."""
     spent = sum(one.spent for one in seen) / 1e9
     size = sum(one.bytes for one in seen) / 1e6
     stored = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
     recorded = sum(one.is_recorded for one in seen)
+    what = f"recorded {recorded} of {launches(len(seen))}, {size:.1f} MB of buffers ({stored:.1f} MB in {folder})"
+    if ended is None:
+        return what
     factor = ended.seconds / max(ended.seconds - spent, 1e-9)
-    return (
-        f"recorded {recorded} of {launches(len(seen))}, {size:.1f} MB of buffers ({stored:.1f} MB in {folder}); the "
-        f"program took {ended.seconds:.2f} s, {factor:.2f} times what it takes without recording"
-    )
+    return f"{what}; the program took {ended.seconds:.2f} s, {factor:.2f} times what it takes without recording"
 
 
 def verdict(record: Record, specs: Specs) -> list[str]:

@@ -13,7 +13,7 @@ from conformance.capture.convert import TooShort, to_launch, to_traces
 from conformance.capture.extents import _table, extents
 from conformance.capture.launches import CaptureError, RecordedBuffer, RecordedLaunch, Seen, read_launch, read_logs
 from conformance.capture.plan import Bounds, plan_text
-from conformance.capture.program import RAW, new_recording
+from conformance.capture.program import RAW, About, Ended, new_recording
 from conformance.capture.tally import add_verdicts, first_wrong, number_of, tallies, unrecorded
 from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.launch import Buffer, Null, Scalar
@@ -190,11 +190,21 @@ def test_a_damaged_file_is_told(tmp_path: Path, content: bytes, why: str) -> Non
 
 def test_a_folder_holds_one_recording(tmp_path: Path) -> None:
     with new_recording(tmp_path / "a") as out:
-        (out / RAW / "7-1-1.launch").touch()
+        (out / RAW / "7-1.log").touch()
         with pytest.raises(UsageError, match="holds launches already, or a program writes to it"), new_recording(out):
             pass
     with pytest.raises(UsageError, match="is not empty"), new_recording(tmp_path):
         pass
+
+
+def test_what_a_recording_is_of_is_kept_next_to_it(tmp_path: Path) -> None:
+    about = About("./model -v", "a GPU", "2026-01-02T03:04:05Z", ended=Ended(-11, 2.5))
+    about.write(tmp_path)
+    assert About.read(tmp_path) == about
+    assert about.recording == {"program": "./model -v", "device": "a GPU", "started": "2026-01-02T03:04:05Z"}
+    (tmp_path / "about.json").write_text("{")
+    with pytest.raises(UsageError, match="is no recording"):
+        About.read(tmp_path)
 
 
 def test_a_recording_of_nothing_leaves_no_folder(tmp_path: Path) -> None:

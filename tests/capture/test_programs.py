@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.capture.conftest import Network, candle_parity, capture
+from tests.capture.conftest import PROGRAMS, Network, candle_parity, capture
 
 FIRST_LAUNCH = {
     "is_u32_f32": 1,
@@ -65,3 +67,115 @@ def test_the_command_that_is_printed_shows_the_wrong_launch_again(tmp_path: Path
     assert done.returncode == 1
     assert "rope_f32: fail, 1 of 1 cases" in done.stdout
     assert f"launches of {network.program}" in " ".join(done.stdout.split())
+
+
+def of_launcher(out: Path, network: Network, mode: str, *options: object) -> subprocess.CompletedProcess[str]:
+    """Capture ``programs/launcher.py`` in ``mode``."""
+    return capture(out, sys.executable, PROGRAMS / "launcher.py", network.right, mode, options=options)
+
+
+def row(done: subprocess.CompletedProcess[str], kernel: str = "urelu_f32") -> list[int]:
+    """Launches, shapes, judged, right and wrong of ``kernel``."""
+    (found,) = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith(f"{kernel} ")]
+    return [int(word) for word in found]
+
+
+@pytest.mark.nightly("builds two runtimes and a program")
+def test_a_program_that_loads_the_library_itself_is_seen(tmp_path: Path, network: Network) -> None:
+    done = of_launcher(tmp_path / "launches", network, "end")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert row(done) == [1, 1, 1, 1, 0]
+
+
+@pytest.mark.nightly("builds two runtimes and a program")
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("signal", "was ended by SIGSEGV; what it launched until then is recorded"),
+        ("exit", "ended with exit code 3; what it launched until then is recorded"),
+    ],
+)
+def test_what_was_recorded_before_a_program_ended_badly_is_judged(
+    tmp_path: Path, network: Network, mode: str, said: str
+) -> None:
+    done = of_launcher(tmp_path / "launches", network, mode)
+    assert (done.returncode, done.stderr) == (0, f"candle-parity: {sys.executable} {said}\n")
+    assert row(done) == [1, 1, 1, 1, 0]
+
+
+@pytest.mark.nightly("builds two runtimes and a program")
+def test_a_process_that_was_forked_has_launches_of_its_own(tmp_path: Path, network: Network) -> None:
+    done = of_launcher(tmp_path / "launches", network, "fork")
+    assert done.stderr == "candle-parity: 2 processes launched kernels; their launches are numbered by time\n"
+    assert row(done) == [2, 2, 2, 2, 0]
+
+
+@pytest.mark.nightly("builds two runtimes and a program")
+def test_a_kernel_with_other_parameters_is_not_recorded(tmp_path: Path, network: Network) -> None:
+    done = of_launcher(tmp_path / "launches", network, "parameters")
+    assert (done.returncode, row(done, "uneg_f32")) == (0, [1, 1, 0, 0, 0])
+    assert (
+        "uneg_f32: 1 launch not recorded: the kernel's parameters are not those of Candle's kernel of that name"
+        in done.stdout
+    )
+
+
+@pytest.mark.nightly("builds two runtimes and a program")
+def test_buffers_are_bounded(tmp_path: Path, network: Network) -> None:
+    done = of_launcher(tmp_path / "launches", network, "large", "--most-bytes", 1)
+    assert (done.returncode, row(done)) == (0, [2, 2, 1, 1, 0])
+    assert "urelu_f32: 1 launch not recorded: its buffers go beyond --most-bytes" in done.stdout
+
+
+@pytest.mark.nightly("builds two runtimes and a program")
+@pytest.mark.parametrize(("options", "judged"), [((), 3), (("--first", 1, "--every", 4), 3), (("--first", 20), 10)])
+def test_equal_launches_are_sampled(tmp_path: Path, network: Network, options: tuple[object, ...], judged: int) -> None:
+    done = of_launcher(tmp_path / "launches", network, "equal", *options)
+    assert row(done) == [10, 1, judged, judged, 0]
+
+
+@pytest.mark.nightly("builds two runtimes and a program")
+def test_a_full_disk_costs_what_comes_after_it(tmp_path: Path, network: Network) -> None:
+    done = of_launcher(tmp_path / "launches", network, "full")
+    assert "cannot be written (File too large): no launch is recorded from here on" in done.stderr
+    assert "candle-parity: the recording's folder could not be written to the end" in done.stderr
+    assert (done.returncode, row(done)) == (0, [1, 1, 1, 1, 0])
+
+
+@pytest.mark.nightly("builds two runtimes and a program")
+def test_a_program_without_a_kernel_of_the_specs_is_told_so(tmp_path: Path, network: Network) -> None:
+    done = of_launcher(tmp_path / "launches", network, "own", "--only", "softmax*")
+    assert done.returncode == 2
+    assert "in no spec, and not recorded: mine (1 launch)" in done.stdout
+    assert "2 kernels launched, no launch of a kernel of the specs was recorded: nothing was judged" in done.stderr
+
+
+@pytest.mark.nightly("builds two runtimes and a program")
+def test_what_was_recorded_when_the_harness_ended_is_judged_by_naming_the_folder(
+    tmp_path: Path, network: Network
+) -> None:
+    out = tmp_path / "launches"
+    program = f"{sys.executable} {PROGRAMS / 'launcher.py'} {network.right} end; kill -KILL $PPID; sleep 1"
+    assert capture(out, "sh", "-c", program).returncode == -9
+    assert capture(out, "true").stderr.startswith(f"candle-parity: {out} holds launches already")
+    done = candle_parity("capture", "-o", out)
+    assert (done.returncode, done.stderr) == (0, "candle-parity: candle-parity ended before the program did\n")
+    assert row(done) == [1, 1, 1, 1, 0]
+
+
+@pytest.mark.slow("builds a library")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--", "./no-such-program"), "./no-such-program cannot be started: No such file or directory"),
+        (("--", "true"), "no launch of a GPU kernel was seen"),
+        ((), "capture needs a program: candle-parity capture -o DIR -- COMMAND"),
+        (("--only", "sofmax*", "--", "true"), "--only 'sofmax*' matches no kernel of the specs; did you mean"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_leaves_no_folder(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = candle_parity("capture", "-o", tmp_path / "launches", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "launches").exists()

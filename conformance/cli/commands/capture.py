@@ -6,20 +6,21 @@ import argparse
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from conformance.api import render
 from conformance.capture.build import front_library
-from conformance.capture.convert import to_traces
+from conformance.capture.convert import Converted, to_traces
 from conformance.capture.launches import Log, read_logs
 from conformance.capture.plan import Bounds, write_plan
-from conformance.capture.program import NAME, RAW, Ended, new_recording, run_program
+from conformance.capture.program import NAME, RAW, About, new_recording, run_program
 from conformance.capture.tally import KernelTally, add_verdicts, in_order, tallies
 from conformance.capture.text import cost, table, verdict
 from conformance.cli.ending import BAD_INPUT, screen
@@ -31,14 +32,13 @@ from conformance.engine.run import run
 from conformance.errors import UsageError
 from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
-from conformance.replay.traces import PROGRAM
 from conformance.report.lines import rendered
 from conformance.runtimes.isa.kind import KIND, TARGETS
 from conformance.session.setup import jobs_for, setup_of_reference
 from conformance.settings import Settings
 from conformance.spec.load import Specs, load_specs
 from conformance.text import counted, did_you_mean, one_line
-from conformance.writing import write_text
+from conformance.writing import FileError, write_text
 
 EXAMPLES = (
     ("candle-parity capture --arch gfx1100 -o launches -- ./model", "on an emulated GPU, as emulate has it"),
@@ -91,39 +91,84 @@ def options(parser: CommandParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
-    if not words:
+    raw: Path = arguments.out / RAW
+    if not words and not raw.is_dir():
         raise UsageError("capture needs a program: candle-parity capture -o DIR -- COMMAND")
     specs = load_specs()
-    chosen = [kernel for kernel in specs.kernels.values() if _is_chosen(kernel.name, arguments.only)]
+    if words:
+        _record(words, arguments, specs)
+    if not raw.is_dir():
+        print(
+            "candle-parity: no launch of a GPU kernel was seen, so nothing was judged; a program that is linked with "
+            "the GPU's library statically cannot be recorded",
+            file=sys.stderr,
+        )
+        return BAD_INPUT
+    about, logs = About.read(raw), read_logs(raw)
+    found = tallies(logs)
+    try:
+        converted = to_traces(in_order(logs), specs.kernels, arguments.out, about.recording)
+        _write_index(arguments.out, about, found)
+    except OSError as error:
+        again = f"make room, then `candle-parity capture -o {arguments.out}` goes on from there"
+        raise FileError(
+            f"{arguments.out} cannot be written ({error.strerror}): the launches lie in {raw}; {again}"
+        ) from None
+    shutil.rmtree(raw)
+    _say_how_it_went(about, logs)
+    return _judge(arguments, specs, about, logs, found, converted)
+
+
+def _record(words: Sequence[str], arguments: argparse.Namespace, specs: Specs) -> None:
+    """Run the program, with its launches recorded as the options say."""
     for pattern in arguments.only:
         if not any(fnmatchcase(name, pattern) for name in specs.kernels):
             near = did_you_mean(pattern.strip("*"), specs.kernels)
             raise UsageError(f"--only {pattern!r} matches no kernel of the specs{near}")
-    library = front_library()
-    variables = {} if arguments.arch is None else environment(installation(arguments.arch), arguments.arch, os.environ)
+    patterns = arguments.only or ["*"]
+    kernels = [one for one in specs.kernels.values() if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
+    arch, library = arguments.arch, front_library()
+    variables = {} if arch is None else environment(installation(arch), arch, os.environ)
+    about = About(
+        program=shlex.join(words),
+        device="this machine's GPU" if arch is None else "an emulated GPU, interpreted on the host",
+        started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        arch=arch,
+        runtime=None if arch is None else KIND.name,
+    )
     with new_recording(arguments.out) as out:
-        bounds = Bounds(arguments.first, arguments.every, arguments.most_bytes * _MIB)
-        write_plan(out / RAW, chosen, bounds)
-        started = datetime.now(UTC)
+        write_plan(out / RAW, kernels, Bounds(arguments.first, arguments.every, arguments.most_bytes * _MIB))
+        about.write(out / RAW)
         try:
             ended = run_program(words, library, out / RAW, variables)
         except OSError as error:
             raise UsageError(f"{shlex.quote(words[0])} cannot be started: {error.strerror}") from None
-        logs = read_logs(out / RAW)
-        recording = _recording(words, arguments.arch, started, logs)
-        converted = to_traces(in_order(logs), specs.kernels, out, recording)
-        found = tallies(logs)
-        _write_index(out, recording, ended, found)
-    sys.stdout.flush()
-    _say_how_it_went(words, ended, logs)
-    if not converted.cases:
-        print(rendered(table(found, specs, in_order(logs), converted.refused, arguments.verbose), screen()))
-        print(f"candle-parity: {_nothing(logs, found)}: nothing was judged", file=sys.stderr)
+        sys.stdout.flush()
+        if ended.text:
+            then = "what it launched until then is recorded"
+            print(f"candle-parity: {shlex.quote(words[0])} {ended.text}; {then}", file=sys.stderr)
+        replace(about, ended=ended).write(out / RAW)
+
+
+def _judge(
+    arguments: argparse.Namespace,
+    specs: Specs,
+    about: About,
+    logs: Sequence[Log],
+    found: dict[str, KernelTally],
+    converted: Converted,
+) -> int:
+    """Judge what was recorded, print and write what came of it; the exit code."""
+    seen = in_order(logs)
+    record = _judged(arguments, specs) if converted.cases else None
+    if record is not None:
+        add_verdicts(found, record.rows)
+    print(rendered(table(found, specs, seen, converted.refused, arguments.verbose), screen()))
+    if record is None:
+        launched = f"{counted(len(found), 'kernel')} launched, no launch of a kernel of the specs was recorded"
+        print(f"candle-parity: {launched}: nothing was judged", file=sys.stderr)
         return BAD_INPUT
-    record = _judged(arguments, specs)
-    add_verdicts(found, record.rows)
-    print(rendered(table(found, specs, in_order(logs), converted.refused, arguments.verbose), screen()))
-    print(cost(in_order(logs), arguments.out, ended))
+    print(cost(seen, arguments.out, about.ended))
     _write_reports(arguments, record, specs)
     for row in record.rows:
         if row.lost:
@@ -134,41 +179,24 @@ def command(arguments: argparse.Namespace) -> int:
     return 0 if any(row.cases for row in record.rows) else BAD_INPUT
 
 
-def _is_chosen(name: str, patterns: Sequence[str]) -> bool:
-    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _recording(words: Sequence[str], arch: str | None, started: datetime, logs: Sequence[Log]) -> dict[str, Any]:
-    """What the archives say of themselves."""
-    device = "this machine's GPU" if arch is None else "an emulated GPU, interpreted on the host"
-    about = {PROGRAM: shlex.join(words), "device": device, "started": started.strftime("%Y-%m-%dT%H:%M:%SZ")}
-    about |= {} if arch is None else {"arch": arch, "runtime": KIND.name}
-    return {**about, "processes": sum(bool(log.launches) for log in logs)}
-
-
-def _write_index(out: Path, recording: dict[str, Any], ended: Ended, found: dict[str, KernelTally]) -> None:
+def _write_index(out: Path, about: About, found: dict[str, KernelTally]) -> None:
     """The file that says which kernels were launched, for whoever reads the folder later."""
     rows = {name: row.as_json() for name, row in found.items()}
-    index = {"version": 1, **recording, "exit_code": ended.code, "kernels": rows}
+    code = None if about.ended is None else about.ended.code
+    index = {"version": 1, **about.recording, "exit_code": code, "kernels": rows}
     write_text(out / NAME, json.dumps(index, indent=1) + "\n")
 
 
-def _say_how_it_went(words: Sequence[str], ended: Ended, logs: Sequence[Log]) -> None:
-    """What of the program is not as one expects, on standard error."""
-    lines = [f"{shlex.quote(words[0])} {ended.text}; what it launched until then is recorded"] if ended.text else []
-    lines += ["the recording's folder could not be written to the end"] if any(log.stopped for log in logs) else []
+def _say_how_it_went(about: About, logs: Sequence[Log]) -> None:
+    """What of the recording is not as one expects, on standard error."""
+    lines = ["the recording's folder could not be written to the end"] if any(log.stopped for log in logs) else []
+    lines += ["candle-parity ended before the program did"] if about.ended is None else []
     graphs = sum(log.notes.get("graph", 0) for log in logs)
     lines += [f"{counted(graphs, 'graph')} launched, whose kernels are not seen"] if graphs else []
     working = [log for log in logs if log.launches]
     lines += [f"{len(working)} processes launched kernels; their launches are numbered by time"] * (len(working) > 1)
     for line in lines:
         print(f"candle-parity: {one_line(line)}", file=sys.stderr)
-
-
-def _nothing(logs: Sequence[Log], found: dict[str, KernelTally]) -> str:
-    if not logs:
-        return "no launch of a GPU kernel was seen; a program that is linked statically cannot be recorded"
-    return f"{counted(len(found), 'kernel')} launched, no launch of a kernel of the specs was recorded"
 
 
 def _judged(arguments: argparse.Namespace, specs: Specs) -> Record:

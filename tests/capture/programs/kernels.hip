@@ -56,6 +56,10 @@ KERNEL affine_f32(size_t numel, size_t, const size_t *, const f32 *inp, f32 *out
 
 #ifndef PLANTED
 
+// For launcher.py: parameters that are not Candle's, and a name that Candle does not have.
+KERNEL uneg_f32(size_t numel, const f32 *inp, f32 *out) { INDEX(i, numel) out[i] = -inp[i]; }
+KERNEL mine(f32 *out) { out[threadIdx.x % 2] = 1; }
+
 KERNEL softmax_f32(const f32 *src, f32 *dst, int n_cols) { softmax(src, dst, n_cols); }
 KERNEL rmsnorm_f32(const f32 *src, f32 *dst, const f32 *alpha, int n_cols, int block_size, f32 eps) {
   rmsnorm(src, dst, alpha, n_cols, block_size, eps);
