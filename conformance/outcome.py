@@ -1,7 +1,7 @@
 """What became of a kernel: status, failures, the row of the record. Judges make them, records keep them.
 
-The text below a field is its description in docs/record.md and in docs/record.schema.json, which
-``python -m conformance.record.schema`` writes.
+The text below a field is its description in docs/record.schema.json, which ``python -m conformance.record.schema``
+writes, and in docs/record-fields.md (``python -m tests.house.schema_pages``).
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Observation:
     """The failing cases with the same evidence, as an id has them between its brackets."""
 
     evidence: Evidence
+    """The evidence that these cases have in common."""
     cases: Texts
+    """The text between the brackets of each case id."""
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="ignore", allow_inf_nan=False))
@@ -58,14 +60,17 @@ class Failure:
     """A case that failed, by its worst element."""
 
     case: str
+    """The id of the case."""
     why: str
+    """What is wrong, in a sentence."""
     index: int | None = None
-    """Of the element in its buffer."""
+    """The index of the worst element in its buffer (null: the failure is not about an element)."""
     got: str | None = None
-    """The value with its bits."""
+    """Its value, with its bits."""
     expected: str | None = None
+    """The value that was expected, with its bits."""
     ulp: Ulp = None
-    """The distance in representable steps of the buffer's type; null where there is none, as between 1 and NaN."""
+    """The distance in representable values of the buffer's type (null: there is none, as between 1 and NaN)."""
     reproduce: str = ""
     """A shell command that runs the case again."""
     evidence: Evidence = NO_EVIDENCE
@@ -82,6 +87,7 @@ class Robustness:
     cases: int
     """Cases that were run."""
     failed: int
+    """Cases that failed."""
     failures: Annotated[tuple[Failure, ...], FailFast()] = ()
     """Failed cases; those beyond the first 20 are only counted."""
     message: str | None = None
@@ -100,13 +106,15 @@ class Resources(Row):
     """What a kernel takes in a code object: that it compiles for a target, and nothing of its results."""
 
     vgpr: Count
+    """Vector registers of a lane."""
     sgpr: Count
+    """Scalar registers of a wave."""
     spills: Count
-    """Registers of both kinds that are written to memory."""
+    """Registers of both kinds that are spilled to memory."""
     lds: Count
-    """Bytes of static shared memory of a block."""
+    """Bytes of static shared memory (LDS) of a block."""
     scratch: Count
-    """Bytes of memory of a thread."""
+    """Bytes of scratch memory of a thread."""
     wave: Count
     """Lanes of a wave."""
     kernarg: Count
@@ -117,65 +125,70 @@ class KernelResult(Row):
     """What became of one kernel."""
 
     name: str
+    """Candle's name of the kernel."""
     module: str
+    """The spec file that has it, such as ``unary``."""
     family: str
+    """The family in that spec."""
     status: Status
+    """What became of it; docs/judging.md explains each status."""
     cases: Count = 0
     """Cases that were run."""
     failed: Count = 0
     """Cases that failed."""
     max_ulp: Ulp = None
-    """The largest error over all cases (null: no case was run, or it is beyond counting)."""
+    """The largest error of all elements, in representable values of the output's type (null: no case was run, or it is
+    beyond counting)."""
     source: str | None = None
-    """Where the port defines it, ``FILE:LINE``, or the file alone where the line is not known."""
+    """Where the port defines it: ``FILE:LINE``, or the file alone where the line is not known."""
     upstream: str
-    """Where Candle defines it, ``FILE:LINE``."""
+    """Where Candle defines it: ``FILE:LINE``."""
     failures: Annotated[tuple[Failure, ...], FailFast()] = ()
-    """Failed cases in full; those beyond the first 20 are in ``observations`` only."""
+    """The first 20 failed cases in full; ``observations`` names all of them."""
     message: str | None = None
-    """What a status without cases is about, such as the compiler's error."""
+    """Why it has a status that does not come from cases, such as the compiler's error."""
     seconds: float | None = None
-    """Wall time."""
+    """Wall time of judging it."""
     source_lines: Count | None = None
     """Lines of the kernel's definition."""
     compiles_for: dict[str, Resources] = {}
-    """An entry for each AMD target that the kernel was compiled for."""
+    """What it takes on each AMD target that it was compiled for, by the target's name."""
     wired_at: tuple[str, ...] | None = None
-    """Where Candle's Rust side asks for the kernel (nowhere: empty; unknown: null)."""
+    """Where Candle's Rust code asks for the kernel (empty: nowhere; null: not looked for)."""
     left_out: Count = 0
-    """Selected cases that were not launched: their right answer is a fault, which would cost the device, or their
-    buffers have gaps."""
+    """Selected cases that were not launched, because a right kernel would fault in them or because their buffers need
+    gaps of memory that the runtime does not have."""
     compiler: str | None = None
-    """Which of two compiled the kernel, "hiprtc" or "hipcc" (null: there was one only)."""
+    """Which compiler compiled it, "hiprtc" or "hipcc" (null: the runtime has only one)."""
     compiler_name: str | None = None
-    """What "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0"."""
+    """The full name of the compiler that "hipcc" stands for, such as "ROCm's amdclang++, AMD clang version 19.0.0"."""
     planned: Count = 0
-    """Cases that were selected, where not all were run (else 0)."""
+    """Cases that were selected, where not all of them were run (else 0)."""
     robustness: Robustness | None = None
-    """The cases that Candle's Rust side never launches, which nothing else counts."""
+    """The result of cases without a part in the status, where they were run (``--all-cases``)."""
     unasked: Count = 0
-    """How many of these cases were not run, because nobody asked for them (`--all-cases`)."""
+    """Cases without a part in the status that were not run, because ``--all-cases`` was not given."""
     port_name: str | None = None
-    """What the port calls the kernel, where that is not Candle's name."""
+    """The port's name of the kernel, where it is not Candle's."""
     known_reason: str | None = None
-    """Why the kernel fails, where the port declares every one of its failures."""
+    """The reason that the port declares, where ``known_failures`` covers every failure of the kernel."""
     fixed: str | None = None
-    """What is wrong upstream, where the port declares that it is right there; the right result was expected."""
+    """The defect of Candle's that the port declares to mend; the right result was expected."""
     geometry: str | None = None
-    """What of the launches is the port's own and not Candle's."""
+    """The grid, block or shared memory that the port declares in the place of Candle's."""
     adapter: str | None = None
-    """The parameters of the port's kernel, in order, where they are not Candle's: it was judged through an adapter."""
+    """The parameters of the port's kernel in order, where it was judged through an ``[[adapter]]``."""
     launched_when: str | None = None
-    """The condition under which alone the port launches the kernel, as it declares."""
+    """The condition of ``[[launch]] when``: the port launches the kernel only where it holds."""
     never_launched: Count = 0
-    """How many cases that condition leaves without a part in the status; they are among ``unasked`` or ``robustness``.
-    """
+    """Cases in which that condition does not hold; they have no part in the status and are counted in ``unasked`` or
+    ``robustness`` too."""
     observations: Annotated[tuple[Observation, ...], FailFast()] = ()
-    """Of a kernel that failed, every failing case with its evidence."""
+    """Of a kernel that failed: every failing case, grouped by evidence."""
     passed: Texts = ()
-    """Of a kernel that failed, every other case that was judged."""
+    """Of a kernel that failed: every case that did not fail, as the text between the brackets of its id."""
     max_ulp_bound: Ulp = None
-    """What was allowed of the element with ``max_ulp`` (null: it is wrong, or nothing was off)."""
+    """The error that was allowed for the element with ``max_ulp`` (null: that element is wrong, or nothing was off)."""
     nearest_ulp: Ulp = None
     """The error of the right element that came nearest to its bound."""
     nearest_ulp_bound: Ulp = None
@@ -185,12 +198,11 @@ class KernelResult(Row):
     largest negative ones over 0 to the largest positive ones: "." none, "0" to "k" twentieths of its bound, "x" wrong.
     """
     leak: str | None = None
-    """What every call of a launcher leaves behind: memory, streams or events that it does not give back (null: nothing,
-    or unknown); it has no part in the status."""
-    misaligned: str | None = None
-    """The first case in which a kernel of HIP's dialect read or wrote a vector or a structure at an address that is not
-    aligned as its type asks for, and what: AMD GPUs allow that, NVIDIA's do not (null: none, or unknown); it has no
+    """What every call of a launcher leaves allocated: memory, streams or events (null: nothing, or unknown). It has no
     part in the status."""
+    misaligned: str | None = None
+    """The first case in which a HIP kernel accessed a vector or a structure at an address that is not aligned for its
+    type, and the access: AMD GPUs allow it, NVIDIA's do not (null: none, or unknown). It has no part in the status."""
 
     @property
     def counts(self) -> str:

@@ -2,10 +2,12 @@
 
 ``installation`` makes it once, in the cache::
 
-    lib/      the isa runtime as libamdhip64, and a libhiprtc whose calls fail, also by the names of ROCm 5 to 7
+    lib/      the isa runtime as libamdhip64, and libhiprtc over bin/hipcc, also by the names of ROCm 5 to 7
     include/  HIP's headers that this machine has
     amdgcn/   the device libraries that this machine has
-    bin/      hipcc, hipconfig, rocminfo, rocm_agent_enumerator: shell scripts (``conformance/emulate/bin``)
+    bin/      hipcc, hipconfig, rocminfo and others: shell scripts (``conformance/emulate/bin``)
+    llvm/bin/ the tools of the compiler's folder
+    share/    HIP's version, where compilers and build scripts look for it
 
 Everything in it but the scripts is a link, so it costs no room.
 """
@@ -24,6 +26,7 @@ from pathlib import Path
 
 from conformance.files import cache_folder
 from conformance.port.compiling.target import NoHipcc, require_hipcc
+from conformance.runtimes.cpu.build import HERE as CPU
 from conformance.runtimes.cpu.build import Plan, build
 from conformance.runtimes.isa.build import isa_plan
 from conformance.toolchains.amd import AmdToolchain
@@ -37,7 +40,9 @@ RELEASES = ("5", "6", "7")
 
 FUNCTIONS = Path(__file__).with_name("hip_functions.txt")
 """Functions of HIP 5.2 to 7 that return a ``hipError_t``. A program may link any of them."""
-HIPRTC = Path(__file__).with_name("hiprtc.cpp")
+HIPRTC = Path(__file__).with_name("hiprtc")
+"""Sources of ``libhiprtc``, over ``_OF_HIPRTC``."""
+_OF_HIPRTC = tuple(CPU / "hiprtc" / f"{name}.cpp" for name in ("api", "process", "program_common"))
 
 _ABSENT = """// Every function of HIP that the runtime may lack, for programs to link: it says so and fails.
 #include "api.h"
@@ -50,6 +55,13 @@ _DEFINED = re.compile(r"^SIMT_API [^({;]*?\b(hip[A-Z]\w*)\(", re.MULTILINE)
 
 _NO_COMPILER = "hipcc: %s"
 _UNKNOWN = "0.0"
+_VERSION_FILE = "share/hip/version"
+
+BUNDLER = "clang-offload-bundler"
+_TOOLS = ("clang", "clang++", BUNDLER, "ld.lld", "lld", "llvm-objdump", "llvm-readelf", "llvm-link", "opt")
+"""Of the compiler's own folder, for build scripts that look for them in ``llvm/bin``."""
+_LLVM_OF_ROCM = ("../llvm/bin", "../lib/llvm/bin")
+"""Where they are from ROCm's folder with ``hipcc``."""
 
 
 def installation(arch: str) -> Path:
@@ -60,8 +72,14 @@ def installation(arch: str) -> Path:
     """
     runtime = build(program_plan())
     compiler = _compiler(arch)
-    texts = {path.name: _filled(path.read_text(encoding="utf-8"), arch, compiler) for path in SCRIPTS.iterdir()}
-    links = {**_libraries(runtime), **_of_rocm(compiler)}
+    texts = {
+        f"bin/{path.name}": _filled(path.read_text(encoding="utf-8"), arch, compiler) for path in SCRIPTS.iterdir()
+    }
+    texts[_VERSION_FILE] = "".join(
+        f"HIP_VERSION_{part}={number}\n"
+        for part, number in zip(("MAJOR", "MINOR", "PATCH"), (*_version(compiler).split("."), "0"), strict=True)
+    )
+    links = {**_libraries(runtime), **_of_rocm(compiler), **_tools(compiler)}
     parts = [*(f"{name} {text}" for name, text in sorted(texts.items())), *(f"{a} {b}" for a, b in links.items())]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     home = cache_folder() / "emulate"
@@ -102,7 +120,13 @@ def program_plan() -> Plan:
     if not file.is_file():
         write_text(file, text)
     hip, rtc = LIBRARIES
-    return replace(plan, sources={hip: (*plan.sources[hip], file), rtc: (HIPRTC,)})
+    own = CPU / "hiprtc"
+    return replace(
+        plan,
+        sources={hip: (*plan.sources[hip], file), rtc: (HIPRTC, *_OF_HIPRTC)},
+        words=(*plan.words, f"-I{own}", f"-I{HIPRTC}"),
+        headers=(*plan.headers, HIPRTC, *(own / name for name in ("literal.h", "process.h", "program.h"))),
+    )
 
 
 def environment(root: Path, arch: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -133,12 +157,15 @@ def _filled(script: str, arch: str, compiler: AmdToolchain | str) -> str:
     if isinstance(compiler, str):
         if "@COMPILER@" in script:
             return f"#!/bin/sh\necho {shlex.quote(_NO_COMPILER % compiler)} >&2\nexit 1\n"
-        version = _UNKNOWN
     else:
         script = script.replace("@COMPILER@", shlex.join(compiler.command))
         script = script.replace("@OPTIONS@", shlex.join(compiler.options))
-        version = hip_version(_headers(compiler)) or _UNKNOWN
-    return script.replace("@ARCH@", arch).replace("@VERSION@", version)
+    return script.replace("@ARCH@", arch).replace("@VERSION@", _version(compiler))
+
+
+def _version(compiler: AmdToolchain | str) -> str:
+    """The version of HIP's headers, as ``5.2``."""
+    return _UNKNOWN if isinstance(compiler, str) else hip_version(_headers(compiler)) or _UNKNOWN
 
 
 def _libraries(runtime: Path) -> dict[str, Path]:
@@ -158,12 +185,29 @@ def _of_rocm(compiler: AmdToolchain | str) -> dict[str, Path]:
     return {**links, **({} if libraries is None else {"amdgcn": libraries})}
 
 
+def _tools(compiler: AmdToolchain | str) -> dict[str, Path]:
+    """The links to LLVM's tools of the version of ``compiler``, as far as they are there."""
+    program = None if isinstance(compiler, str) else shutil.which(compiler.command[0])
+    if program is None:
+        return {}
+    own = Path(program).resolve().parent
+    folders = (own, *(own / place for place in _LLVM_OF_ROCM))
+    found = {
+        name: path
+        for name in _TOOLS
+        if (path := next((folder / name for folder in folders if (folder / name).is_file()), None)) is not None
+    }
+    links = {f"llvm/bin/{name}": path for name, path in found.items()}
+    return {**links, **({f"bin/{BUNDLER}": found[BUNDLER]} if BUNDLER in found else {})}
+
+
 def _write(folder: Path, texts: Mapping[str, str], links: Mapping[str, Path]) -> None:
     for name, text in texts.items():
-        script = folder / "bin" / name
-        script.parent.mkdir(parents=True, exist_ok=True)
-        script.write_text(text, encoding="utf-8")
-        script.chmod(0o755)
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        if file.parent.name == "bin":
+            file.chmod(0o755)
     for name, to in links.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).symlink_to(to)

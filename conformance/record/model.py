@@ -42,12 +42,13 @@ class Build(Row):
     """One compilation of the sources for an AMD target."""
 
     compiler: str
+    """The compiler's name and version."""
     started: str
-    """ISO 8601 in UTC."""
+    """When it started: ISO 8601, in UTC."""
     failed: _ByName = Field(default={})
-    """The first error of each source file that does not compile."""
+    """By source file that does not compile, the first error."""
     broken: _ByName = Field(default={})
-    """The first error of each kernel that does not compile in a file that does without it."""
+    """By kernel that does not compile, the first error, where the rest of its file compiles without it."""
     lacking: _ByName = Field(default={})
     """By source file, the header that the installation does not have."""
 
@@ -56,47 +57,57 @@ class Port(Row):
     """Whose kernels were judged, as the list of ``candle-parity ports`` says."""
 
     name: str
+    """The port's name."""
     repository: str
+    """The address of its repository."""
     commit: str
+    """The commit that was judged."""
 
 
 class RunInfo(Row):
     """What was run, on what, and when."""
 
     runtime: str
-    """"build" where nothing was run and ``builds`` is all that the record has."""
+    """"rocm", "cpu", "cuda" or "isa"; "build" where nothing was run and the record has only ``builds``."""
     device: str
+    """The device's name, as the runtime says it."""
     wave: int | None = None
-    """Lanes of a wave (warp)."""
+    """Lanes of a wave (null: nothing was run)."""
     kernels: str | None = None
-    """The path that was given."""
+    """The path that was judged, as given."""
     files: Count | None = None
-    """How many kernel files, sources and code objects, are at ``kernels``."""
+    """How many kernel files, sources and code objects, are at that path."""
     started: str
-    """ISO 8601 in UTC."""
+    """When it started: ISO 8601, in UTC."""
     seconds: Annotated[float, Field(ge=0)]
-    """Wall time."""
+    """Wall time of the run."""
     run_id: str | None = None
-    """What ``CANDLE_PARITY_RUN_ID`` called the run, by which a CI knows its own records."""
+    """The value of ``CANDLE_PARITY_RUN_ID``, by which a CI knows its own records."""
     hip_python: str | None = None
+    """The version of hip-python."""
     upstream_commit: str
+    """The commit of Candle that the specs describe."""
     arch: str | None = None
+    """The device's architecture, such as ``gfx942``, as the runtime says it."""
     host: str | None = None
+    """The runtime and the machine that it ran on."""
     orders: Texts = ()
-    """Thread orders of the cpu runtime."""
+    """The thread orders in which kernels were launched, on the runtimes that have them."""
     patterns: Texts = ()
-    """What was selected (empty: everything)."""
+    """The patterns that selected kernels and cases (empty: everything)."""
     port: Port | None = None
+    """The port as the list of ``candle-parity ports`` names it (null: it was not judged by that command)."""
     git: str | None = None
-    """The commit of the port, with "-dirty" where files differ (null: it is in none)."""
+    """The port's commit, with "-dirty" where files differ from it (null: it is in none)."""
     harness: str | None = None
-    """That of candle-parity (null: neither a checkout nor the installed version names it, or the record is older)."""
+    """The commit of candle-parity (null: neither a checkout nor the installed version names it, or the record is older
+    than the field)."""
     subject: Literal["kernels", "reference"] = "kernels"
-    """"reference" where recorded answers were compared with the reference and no kernel was run."""
+    """"kernels"; or "reference" where recorded answers were compared with the reference and no kernel was run."""
     traces: str | None = None
-    """The folder that recorded cases came from."""
+    """The folder of the recorded launches that were replayed."""
     recorded_on: Texts = ()
-    """Where they were recorded, as their files say."""
+    """The devices on which they were recorded, as their files say."""
     program: str | None = None
     """The command line of the program whose launches were recorded and judged (`capture`)."""
     source_lines: Annotated[dict[str, Count], BeforeValidator(_all(int))] = Field(default={})
@@ -104,56 +115,58 @@ class RunInfo(Row):
     sources: str | None = None
     """A digest of everything at ``kernels``."""
     builds: dict[str, Build] = Field(default={})
-    """The compilation for each AMD target."""
+    """The compilation for each AMD target, by the target's name."""
     specs: str | None = None
-    """The folder of specs that are not the harness's own."""
+    """The folder of ``--specs`` (null: the specs that come with candle-parity)."""
     specs_digest: str | None = None
+    """A digest of the specs."""
     sandbox: str | None = None
-    """What the kernels were confined by, or why by nothing."""
+    """What confined the kernels, or why nothing did."""
     weakened: Texts = ()
-    """Settings that weaken checks."""
+    """The settings that weaken checks."""
     selected: Count | None = None
     """How many kernels were selected."""
     complete: bool = True
-    """False where the run ended before each of them was judged."""
+    """False where the run ended before it had judged every selected kernel."""
     kept: Count | None = None
-    """Verdicts that are those of earlier runs (``--reuse``)."""
+    """How many verdicts were taken over from earlier runs (``--reuse``)."""
     infrastructure: Texts = ()
-    """Sentences about what went wrong that was not a kernel's doing."""
+    """A sentence for each failure that was not a kernel's doing."""
     fallback: str | None = None
-    """Why ``auto`` took the host though there were signs of an AMD GPU."""
+    """Why ``--runtime auto`` took the host although there were signs of an AMD GPU."""
     library: str | None = None
-    """On ROCm, the libamdhip64 that was used and how it was found."""
+    """On ROCm: the libamdhip64 that was used, and how it was found."""
     other_libraries: Texts = ()
-    """Those that were not used."""
+    """On ROCm: those that were found and not used."""
     hip_version: str | None = None
+    """On ROCm: the version of HIP."""
     driver: str | None = None
-    """The version of the driver."""
+    """On ROCm: the version of the kernel driver."""
     emulator: str | None = None
-    """Set where no GPU ran the kernels but an emulator below ROCm."""
+    """The emulator below ROCm, where no GPU ran the kernels."""
     visible: Texts = ()
     """The variables that hide devices, as they were set."""
     left_out_devices: Texts = ()
-    """Devices of another architecture."""
+    """Devices that were not used because their architecture is another."""
     compiler: str | None = None
-    """What was asked for: "auto" (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc"."""
+    """What ``--compiler`` asked for: "auto" (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc"."""
     config: str | None = None
-    """The candle-parity.toml that the port declares its choices in."""
+    """The file that declares the port's choices."""
     declared: str | None = None
     """A digest of these choices (null: no kernel was run, or the record is older than the field)."""
     candle_before: str | None = None
-    """The first of Candle's changes that the port declares not to follow: a commit."""
+    """The commit of Candle from which on the port declares not to follow its changes."""
     target: str | None = None
-    """The AMD GPU whose macros the sources saw where kernels ran on the host (``--arch``)."""
+    """The AMD GPU of ``--arch``: the host showed its macros to the sources, or its machine code was interpreted."""
     shard: str | None = None
-    """"2/4": the second of four parts of a run; the kernels of the others are ``not_run``, "in shard 3/4"."""
+    """Which part of a run this is, such as "2/4"; the kernels of the other parts are ``not_run``, "in shard 3/4"."""
     missing_shards: Texts = ()
-    """Shards that were not given when they were joined."""
+    """The shards that were not given when records were joined."""
     perturb: Count | None = None
-    """The seed by which approximate instructions deviated."""
+    """The seed of ``--perturb``, by which approximate instructions deviated."""
     options: Texts = ()
-    """What the sources were compiled with, of the command line and of the port's file: ``-D NAME=1``; and options
-    without a field of their own."""
+    """The compiler options of the command line and of the port's file, such as ``-D NAME=1``, and other options that
+    have no field of their own."""
     own_digest: str | None = None
     """A digest of the specs, references and launch families of the port's own kernels (null: none was judged)."""
 
@@ -175,18 +188,31 @@ class Summary(Row):
     """Kernels by status, cases, and the coverage: 100 * pass / total, in percent. A known failure is not a pass."""
 
     total: Count
+    """Kernels in ``kernels``."""
     passed: Count = Field(alias="pass")
+    """Kernels with the status ``pass``."""
     fail: Count
+    """Kernels with the status ``fail``."""
     signature: Count
+    """Kernels with the status ``signature``."""
     missing: Count
+    """Kernels with the status ``missing``."""
     compile_error: Count
+    """Kernels with the status ``compile_error``."""
     crash: Count
+    """Kernels with the status ``crash``."""
     timeout: Count
+    """Kernels with the status ``timeout``."""
     known_failure: Count
+    """Kernels with the status ``known_failure``."""
     not_run: Count
+    """Kernels with the status ``not_run``."""
     cases: Count
+    """Cases that were run."""
     cases_failed: Count
+    """Cases that failed."""
     coverage: Annotated[float, Field(ge=0, le=100)]
+    """100 * ``pass`` / ``total``, rounded to 4 decimals."""
 
     def count(self, status: Status) -> int:
         """How many kernels have ``status``."""
@@ -216,12 +242,19 @@ class Record(Row):
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
+    """The version of this format."""
     run: RunInfo
+    """What was run, on what, when, and with which settings."""
     summary: Summary
+    """Counts of ``kernels``; launchers, library calls and own kernels have no part in it."""
     kernels: _Rows
+    """A row for every kernel of the specs, in their order; ``not_run`` where it was not judged."""
     launchers: _Rows = ()
+    """A row for each linked host function that was selected."""
     libraries: _Rows = ()
+    """A row for each call of a vendor's library that was selected."""
     own: _Rows = ()
+    """Where one was selected: a row for every kernel that the port has and Candle has not."""
 
     def rows_of(self, entry: Entry) -> tuple[KernelResult, ...]:
         """The rows of kernels, of launchers, of library calls, or of own kernels."""

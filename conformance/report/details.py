@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from conformance.outcome import Failure
@@ -11,6 +11,7 @@ from conformance.report.again import again
 from conformance.report.kernels import leak_of, misaligned_of
 from conformance.report.runs import rerun
 from conformance.report.tally import of_family, ulps
+from conformance.spec.entry import Entry
 from conformance.spec.load import Specs
 from conformance.status import ROWS, Status
 from conformance.text import code, counted, fence, link, plain
@@ -172,16 +173,17 @@ _ABSENT: tuple[tuple[str, Callable[[KernelResult], bool]], ...] = (
 
 
 def upstream_url(row: KernelResult, specs: Specs) -> str:
-    """The address of the kernel's definition in Candle."""
+    """The address of the kernel's definition in Candle; of a library call that of the line in its Rust."""
     file, _, line = row.upstream.partition(":")
-    return (
-        f"https://github.com/{specs.upstream_repository}/blob/{specs.upstream_commit}/candle-kernels/src/{file}#L{line}"
-    )
+    path = file if file.startswith("candle-") else f"candle-kernels/src/{file}"
+    return f"https://github.com/{specs.upstream_repository}/blob/{specs.upstream_commit}/{path}#L{line}"
 
 
 LAUNCHERS = "Launcher", "Host functions that Candle's Rust side is linked with. They are in no figure of the kernels."
 OWN = "Kernel", "Kernels that the port has and Candle has not. They are in no figure of Candle's kernels."
 LIBRARIES = "Call", "Functions of the vendor's libraries that Candle's Rust side calls. They are in no other figure."
+BESIDES: Mapping[Entry, tuple[str, str]] = {"launcher": LAUNCHERS, "library": LIBRARIES, "own": OWN}
+"""What reports say of the entries that are counted apart: what one is, and a sentence."""
 
 
 def launcher_lines(judged: Sequence[KernelResult], words: tuple[str, str]) -> list[str]:

@@ -98,6 +98,15 @@ def choice_lines(rows: Sequence[KernelResult]) -> list[str]:
     return lines
 
 
+def declared(rows: Sequence[KernelResult]) -> list[tuple[str, str]]:
+    """What a port declares of its kernels, a choice and the names of the kernels, not escaped."""
+    return [
+        (f"{choice}: {text}", some(names, _NAMED))
+        for choice, text_of in _CHOICES
+        for text, names in _names(rows, text_of).items()
+    ]
+
+
 def _names(rows: Sequence[KernelResult], text_of: Callable[[KernelResult], str | None]) -> dict[str, list[str]]:
     """The names of the rows that have a text, by that text."""
     found: dict[str, list[str]] = {}

@@ -75,7 +75,11 @@ def render_markdown(records: Records, specs: Specs) -> str:
         *_sections("Library calls not at parity", names, _failing_besides("library", found, names, specs)),
         *_sections("Own kernels", names, [launcher_lines(record.own, OWN) for record in found]),
         *_sections("Own kernels not at parity", names, _failing_besides("own", found, names, specs)),
-        *_sections("The port's own choices", names, [choice_lines(part) for part in rows]),
+        *_sections(
+            "The port's own choices",
+            names,
+            [choice_lines([*part, *one.own]) for one, part in zip(found, rows, strict=True)],
+        ),
         *_sections("Robustness", names, [_robustness(part, specs) for part in rows]),
         *_sections("Robustness of launchers", names, [_robustness(one.launchers, specs, "launcher") for one in found]),
         *_sections("Remarks", names, [_annotated(part) for part in rows]),

@@ -121,6 +121,16 @@ def results_of(entry: Entry, record: Record, specs: Specs) -> list[KernelResult]
     return [_placed(given.get(name) or KernelResult.not_run(kernel), kernel) for name, kernel in known]
 
 
+def aligned(entry: Entry, records: Sequence[Record], specs: Specs) -> list[list[KernelResult]]:
+    """As ``results_of`` for each of ``records``, in one order for all of them: an own kernel that a record has not is
+    ``not_run`` there. ``specs`` must have the own kernels of ``records`` (``with_recorded_own``)."""
+    if entry != "own":
+        return [results_of(entry, record, specs) for record in records]
+    names = dict.fromkeys(row.name for record in records for row in record.own)
+    given = [{row.name: row for row in record.own} for record in records]
+    return [[rows.get(name) or KernelResult.not_run(specs.own[name]) for name in names] for rows in given]
+
+
 def selected_entries(records: Iterable[Record]) -> list[Entry]:
     """The kinds of entry that reports of these records tell of: kernels, and what some record has beside them."""
     found = list(records)

@@ -42,7 +42,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
     def build(name: str, arch: str) -> Path:
         if (name, arch) not in made:
             program = tmp_path_factory.mktemp("programs") / Path(name).stem
-            done = emulate("--arch", arch, "--", "hipcc", "-g", PROGRAMS / name, "-o", program)
+            done = emulate("--arch", arch, "--", "hipcc", "-g", PROGRAMS / name, "-lhiprtc", "-o", program)
             assert done.returncode == 0, done.stderr
             assert done.stderr == ""
             made[name, arch] = program
@@ -127,24 +127,51 @@ def test_hipcc_says_of_each_file_what_it_is_and_takes_no_value_for_a_file(
 
 @pytest.mark.nightly("builds the runtime of programs")
 def test_build_scripts_find_a_rocm_installation() -> None:
-    done = emulate("--arch", "gfx1100", "--", "sh", "-c", "rocm_agent_enumerator && rocminfo && hipconfig --path")
+    script = "rocm_agent_enumerator && offload-arch && rocminfo && hipconfig --path"
+    done = emulate("--arch", "gfx1100", "--", "sh", "-c", script)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[:2] == ["gfx000", "gfx1100"]
+    assert lines[:3] == ["gfx000", "gfx1100", "gfx1100"]
     assert "  Wavefront Size:          32" in lines
     root = Path(lines[-1])
     assert {file.name for file in (root / "lib").iterdir()} >= {"libamdhip64.so", "libamdhip64.so.6", "libhiprtc.so.7"}
 
 
+COMPILED = """\
+_ZN4ours5scaleIfEEvPT_S1_i table
+10 13 14 17 18 21 22 25 9 6 0x4200
+HIPRTC_ERROR_COMPILATION
+wrong.hip:2:8: error: use of undeclared identifier 'undeclared'
+100
+"""
+
+
+@pytest.mark.nightly("builds the runtime of programs and a program, which compiles two sources")
+@pytest.mark.parametrize("arch", TARGETS)
+def test_a_program_compiles_sources_while_it_runs(built: Build, arch: str) -> None:
+    done = emulate("--arch", arch, "--", built("hiprtc.cpp", arch))
+    assert done.stdout == COMPILED
+    assert done.stderr == "candle-parity: hiprtcLinkComplete is not emulated by candle-parity\n"
+    assert done.returncode == 0
+
+
 @pytest.mark.nightly("builds the runtime of programs and a program")
-def test_a_program_that_compiles_while_it_runs_is_told_that_nothing_does(tmp_path: Path, built: Build) -> None:
+def test_a_bundle_of_genco_is_taken_apart_by_the_installation_s_bundler(built: Build, tmp_path: Path) -> None:
+    program = built("module.cpp", "gfx942")
+    bundle, code = tmp_path / "saxpy.bundle", tmp_path / "saxpy.co"
+    done = emulate("--", "hipcc", "--genco", "--offload-arch=gfx942", PROGRAMS / "saxpy.hip", "-o", bundle)
+    assert (done.returncode, done.stderr) == (0, "")
+    words = ("--unbundle", "--type=o", "--targets=hipv4-amdgcn-amd-amdhsa--gfx942")
+    done = emulate("--", "clang-offload-bundler", *words, f"--input={bundle}", f"--output={code}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert emulate("--", program, code).stdout == "1 199\n"
+
+
+@pytest.mark.nightly("builds the runtime of programs")
+def test_hipcc_of_the_environment_reads_clang_s_own_headers_for_hip(built: Build) -> None:
     built("graph.cpp", "gfx942")  # or skips
-    program = tmp_path / "hiprtc"
-    assert emulate("--", "hipcc", PROGRAMS / "hiprtc.cpp", "-lhiprtc", "-o", program).returncode == 0
-    done = emulate("--", program)
-    assert (done.returncode, done.stdout) == (1, "HIPRTC_ERROR_COMPILATION\n")
-    said = "hiprtcCreateProgram: hiprtc compiles nothing here; compile the source with hipcc"
-    assert done.stderr == f"candle-parity: {said}\n"
+    done = emulate("--", "hipcc", "-###", "-c", PROGRAMS / "saxpy.hip", "-o", "saxpy.o")
+    assert "__clang_hip_runtime_wrapper.h" in done.stderr
 
 
 LACKING = """

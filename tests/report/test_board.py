@@ -165,6 +165,48 @@ def test_a_kernel_is_unknown_where_no_record_of_the_port_has_a_verdict() -> None
     assert f"1 judged in other runs only, {row.unknown} unknown" in row.text
 
 
+def with_choices() -> Record:
+    """A record with two own kernels, of which one fails, and three choices of the port."""
+    failure = Failure("uown_f32(n=1)", "7 ulp off", 3, "-0", "1.5", 7, COMMAND)
+    about: dict[str, Any] = {"module": "mine", "family": "mine", "upstream": "own/mine.yaml:3", "cases": 4}
+    bad = KernelResult(name="uown_f32", **about, status="fail", failed=1, failures=(failure,), adapter="inp, out")
+    good = KernelResult(name="uown_f16", **about, status="pass")
+    gone = result("uabs_f32", "missing", source=None, known_reason="not needed")
+    return record(gone, result("uelu_f32", "pass", cases=2, launched_when="el > 32", never_launched=7)).with_parts(
+        {"own": [bad, good]}
+    )
+
+
+def test_own_kernels_and_what_ports_declare_have_tables() -> None:
+    board = board_of([with_choices(), ours()], SPECS)
+    text = render_board_markdown(board)
+    assert "own kernels: 1 of 2 at parity" in text.partition("## Records")[0]
+    assert "| mine | cpu wave64 | 1 of 2 | uown\\_f32 (fail, 1 of 4 cases: 7 ulp off) |" in text
+    for choice, kernel in (
+        ("judged through an adapter: inp, out", "uown\\_f32"),
+        ("launched by the port: only when el \\> 32: 7 cases have no part in the verdict", "uelu\\_f32"),
+        ("not in the port, as it declares: not needed", "uabs\\_f32"),
+    ):
+        assert f"| mine | cpu wave64 | {choice} | {kernel} |" in text
+    without = board_of([ours()], SPECS)
+    for page in (render_board_markdown(without), render_board(without)):
+        assert "Own kernels<" not in page
+        assert "What ports declare" not in page
+
+
+@pytest.mark.slow("opens boards in a browser")
+def test_own_kernels_and_choices_have_views(opened: Any) -> None:
+    page = opened(render_board(board_of([with_choices(), ours()], SPECS)))
+    page.tab.click("nav a:text('Own kernels')")
+    assert page.texts("#own tbody td") == ["cpu wave64", "1 of 2", "uown_f32 (fail, 1 of 4 cases: 7 ulp off)"]
+    page.tab.click("nav a:text('Declared')")
+    assert page.texts("#declared tbody tr td:last-child") == ["uabs_f32", "uelu_f32", "uown_f32"]
+    for media, width in (("screen", 390), ("print", A4)):
+        page.tab.emulate_media(media=media)
+        page.tab.set_viewport_size({"width": width, "height": 800})
+        assert not page.wider_than_the_window()
+
+
 FIGURES = """rows => rows.map(row => [...row.cells].slice(1).map(
     cell => cell.firstElementChild?.ariaLabel?.split(": ").at(-1) ?? cell.textContent))"""
 WIDTHS = (1440, 768, 390)

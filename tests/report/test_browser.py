@@ -367,6 +367,28 @@ def test_without_scripts_verdict_and_map_are_there(opened: Any) -> None:
     assert page.tab.locator("nav").is_hidden()
 
 
+def test_own_kernels_and_library_calls_have_views_of_their_own(opened: Any) -> None:
+    failure = Failure("uown_f32(n=1)", "7 ulp off", 3, "-0", "1.5", 7, COMMAND)
+    about = {"module": "mine", "family": "mine", "cases": 4, "failed": 1, "failures": (failure,)}
+    own = KernelResult(name="uown_f32", **about, status="fail", upstream="own/mine.yaml:3", adapter="inp, out")
+    call = SPECS.libraries["gemm_f32"]
+    rows = {key: getattr(call, key) for key in ("name", "module", "family", "upstream")}
+    library = KernelResult(**rows, status="pass", cases=3)
+    page = opened(render_html(few().with_parts({"own": [own], "library": [library]}), FEW))
+    page.tab.click("nav a:text('Own kernels')")
+    assert page.texts(".found") == ["1 own kernel"]
+    page.tab.click("#own a.cell[href$='uown_f32']")
+    panel = page.tab.inner_text("#kernel")
+    said = ("7 ulp off", "own/mine.yaml:3", "own kernel", "judged through an adapter: inp, out")
+    assert [text for text in said if text not in panel] == []
+    assert "Parameters" not in panel
+    page.tab.click("nav a:text('Library calls')")
+    assert page.texts(".found") == [f"{len(SPECS.libraries)} library calls"]
+    assert page.tab.locator("#libraries a.cell.pass").count() == 1
+    page.open("#kernel=uown_f32")
+    assert page.tab.is_visible("#own")
+
+
 def test_launchers_have_a_view_of_their_own(opened: Any) -> None:
     name = "launch_mmq_gguf_q4_0"
     launcher = SPECS.launchers[name]

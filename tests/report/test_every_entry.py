@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from html import unescape
 from xml.etree import ElementTree
 
 import pytest
@@ -11,6 +13,8 @@ import pytest
 from conformance.outcome import Failure
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.report.ci import render_annotations, render_junit
+from conformance.report.details import upstream_url
+from conformance.report.html import render_html
 from conformance.report.markdown import render_markdown
 from conformance.report.run_notes import remarks
 from conformance.report.runs import Records
@@ -34,7 +38,7 @@ def record_where_one_fails(entry: Entry) -> tuple[str, Record]:
     return kernel.name, nothing.with_parts({entry: every_kernel(SPECS, [row]) if entry == "kernel" else [row]})
 
 
-@pytest.mark.parametrize("render", [render_summary, render_annotations, render_markdown, render_terminal])
+@pytest.mark.parametrize("render", [render_summary, render_annotations, render_markdown, render_terminal, render_html])
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_what_fails_is_named(entry: Entry, render: Callable[[Records, Specs], str]) -> None:
     name, record = record_where_one_fails(entry)
@@ -54,6 +58,33 @@ def test_the_markdown_has_a_section_on_its_causes(entry: Entry) -> None:
     _, record = record_where_one_fails(entry)
     title = "Causes" if entry == "kernel" else f"Causes of {ROWS[entry].plural}"
     assert f"\n## {title}\n" in render_markdown(record, SPECS)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_the_page_has_map_causes_and_details(entry: Entry) -> None:
+    name, record = record_where_one_fails(entry)
+    page = render_html(record, SPECS)
+    assert f"<h2>Causes{'' if entry == 'kernel' else f' of {ROWS[entry].plural}'}: cpu wave64</h2>" in page
+    _, _, section = page.partition(f'<section id="{"map" if entry == "kernel" else ROWS[entry].part}"')
+    assert f'<a class="cell fail" href="#kernel={name}"' in section.partition("</section>")[0]
+    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    (row,) = (row for row in data["kernels"] if row["name"] == name)
+    assert row.get("part") == (None if entry == "kernel" else ROWS[entry].part)
+    assert data["causes"][row["runs"][0]["causes"][0]][0] == "Not recognised"
+    assert row["runs"][0]["failures"][0]["why"] == "9 ulp off"
+
+
+def test_an_own_kernel_that_one_run_of_two_has_is_not_run_in_the_other() -> None:
+    name, record = record_where_one_fails("own")
+    page = render_html([record.with_parts({"own": []}), record], SPECS)
+    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    (row,) = (row for row in data["kernels"] if row["name"] == name)
+    assert [run["status"] for run in row["runs"]] == ["not_run", "fail"]
+
+
+def test_a_library_call_leads_to_the_line_of_candles_rust() -> None:
+    _, record = record_where_one_fails("library")
+    assert upstream_url(record.libraries[0], SPECS).endswith("/candle-core/src/cuda_backend/mod.rs#L2671")
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
@@ -96,3 +127,6 @@ def test_what_a_port_declares_of_its_own_kernels_is_told() -> None:
         text.startswith("launched only when el > 32, as the port declares: 7 cases of 1 kernel") for text in said
     )
     assert any(text.startswith("1 kernel was judged through an adapter") for text in said)
+    page = unescape(render_html(own, SPECS)).partition("What the port declares")[2]
+    for choice in ("not in the port, as it declares: not yet", "launched by the port: only when el > 32: 7 cases"):
+        assert choice in page

@@ -185,6 +185,24 @@ def _halves(rows: int, width: int, stream: RandomStream) -> NDArray[np.float32]:
     return x.astype(np.float32)
 
 
+def _near_halves(rows: int, width: int, stream: RandomStream) -> NDArray[np.float32]:
+    """Next to ties: a random largest value once in 32, so that the scale is no power of two; else an odd multiple of
+    half the scale, rounded to float32, or one of the two numbers beside it.
+
+    A quotient that is off by an ulp then rounds to another quant; among random values that is rare.
+    """
+    word = stream.take(rows * width).reshape(rows, width)
+    mantissa = (word & np.uint64(0x7FFFFF)).astype(np.uint32)
+    largest = (mantissa | np.uint32(0x3F800000)).view(np.float32)[:, ::GROUP]  # 1 to 2
+    scale = np.repeat(largest / np.float32(127), GROUP, axis=1)[:, :width].astype(np.float64)
+    quant = (word >> np.uint64(32)).astype(np.int64) % 254 - 127
+    beside = ((word >> np.uint64(24)) % np.uint64(3)).astype(np.int32) - 1
+    x = ((quant + 0.5) * scale).astype(np.float32)
+    x = np.asarray((x.view(np.int32) + beside).view(np.float32))
+    x[:, ::GROUP] = largest
+    return x
+
+
 def _least(rows: int, width: int, stream: RandomStream) -> NDArray[np.float32]:
     """Multiples of the least float32, some hundreds at most, and from group to group of other size."""
     word = stream.take(rows * width).reshape(rows, width)
@@ -203,6 +221,7 @@ def _one_inf(rows: int, width: int, stream: RandomStream) -> NDArray[np.float32]
 
 _SPECIAL: dict[str, Callable[[int, int, RandomStream], NDArray[np.float32]]] = {
     "halves": _halves,
+    "near_halves": _near_halves,
     "least": _least,
     "one_inf": _one_inf,
     "zero": lambda rows, width, stream: np.where(np.arange(rows * width) % 2 == 0, 0.0, -0.0).astype(np.float32),

@@ -1,5 +1,5 @@
 // What is shown is in the address: "#view=classes&dtype=f16&port=odellus". What is not there has its usual value.
-const VIEWS = [["ports", "Ports"], ["parity", "Modules"], ["classes", "Bug classes"], ["records", "Records"]];
+const VIEWS = [["ports", "Ports"], ["parity", "Modules"], ["classes", "Bug classes"], ["own", "Own kernels"], ["declared", "Declared"], ["records", "Records"]].filter(([id]) => one(`#${id}`));
 const usual = { view: "ports", dtype: "", port: "", sort: "", cell: "" };
 const PASS = data.statuses.findIndex(([status]) => status === "pass");
 const UNKNOWN = data.statuses.findIndex(([status]) => status === "not_run");
@@ -186,7 +186,7 @@ function show() {
   for (const [id] of VIEWS) one(`#${id}`).hidden = id !== state.view;
   one("nav").replaceChildren(...VIEWS.map(([id, title]) => el("a", { href: address({ view: id, cell: "" }), "aria-current": state.view === id ? "page" : null }, title)));
   for (const key of ["port", "dtype"]) one(`#${key}`).value = state[key];
-  one(".controls").hidden = ["ports", "records"].includes(state.view);
+  one(".controls").hidden = !["parity", "classes"].includes(state.view);
   drawParity();
   drawClasses();
   drawPanel();

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from conformance.report.again import again
 from conformance.report.board.columns import NAMES, Board, Column, PortRow
 from conformance.report.causes.find import Finding, Share
+from conformance.report.details import OWN
 from conformance.report.markdown import table
 from conformance.report.runs import executed
 from conformance.text import code, counted, plain, some
@@ -29,6 +30,7 @@ def render_board_markdown(board: Board) -> str:
     lines += ["", "## Ports, by their best run", "", *table(*_ports(ports), "lrllll")]
     lines += ["", "## Records", "", *table(*_records(board.judged), "llllll"), ""]
     lines += ["## Parity of the best runs", "", *table(heads, body, "l" + "r" * len(best)), ""]
+    lines += [*_own(board), *_declared(board)]
     lines += ["## Causes", "", "Each with the command that judges the first kernel again.", ""]
     for port, columns in board.ports().items():
         lines += [f"### {plain(port)}", ""]
@@ -66,6 +68,23 @@ def _records(columns: Iterable[Column]) -> tuple[list[str], list[list[str]]]:
         ]
         for column in columns
     ]
+
+
+def _own(board: Board) -> list[str]:
+    """The ports' own kernels, by run; empty where no run judged any."""
+    body = [
+        [plain(row.port), plain(row.level), f"{row.passing} of {row.total}", plain(row.not_at_parity)]
+        for row in board.own()
+    ]
+    lines = ["## Own kernels", "", f"{OWN[1]}", "", *table(["Port", "Run", "At parity", "Not at parity"], body, "llll")]
+    return [*lines, ""] if body else []
+
+
+def _declared(board: Board) -> list[str]:
+    """What the ports declare of their kernels; empty where none declares anything."""
+    body = [[plain(one.port), plain(one.levels), plain(one.text), plain(one.kernels)] for one in board.declared()]
+    lines = ["## What ports declare", "", *table(["Port", "Runs", "Choice", "Kernels"], body, "llll")]
+    return [*lines, ""] if body else []
 
 
 def _causes(column: Column) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from conformance.record import KernelResult
 from conformance.report.board.board_markdown import command_of
 from conformance.report.board.columns import Board, Column
+from conformance.report.details import OWN
 from conformance.report.html.data import Pool, visible_in
 from conformance.report.html.page import filled, page_style
 from conformance.report.runs import executed
@@ -34,6 +35,9 @@ def render_board(board: Board) -> str:
         notes=board.notes,
         rows=[(row, executed(row.best.record.run)) for row in board.rows()],
         columns=[(column, executed(column.record.run)) for column in board.judged],
+        own=board.own(),
+        about_own=OWN[1],
+        declared=board.declared(),
     )
 
 

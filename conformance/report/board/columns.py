@@ -11,17 +11,21 @@ from conformance.record import KernelResult, Record
 from conformance.report.again import fetched
 from conformance.report.causes.find import Finding, find_causes
 from conformance.report.headline import port_name
+from conformance.report.kernels import declared
 from conformance.report.runs import executed, labels, rerun
-from conformance.report.tally import results
+from conformance.report.tally import own_kernels, results
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.status import Status
-from conformance.text import counted, one_line, some
+from conformance.text import counted, one_line, shortened, some
 
 NAMES = "names"
 """The level that a run shows as well: whether the port has the kernel under Candle's name, with its parameters."""
 
 _NAMED = 5
+
+_SHORT = 160
+"""Characters that say of an own kernel what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,8 @@ class PortRow:
 
     @property
     def text(self) -> str:
-        """``700 of 748 kernels; 30 fail, 6 without a source, 12 unknown`` of the best run."""
+        """``700 of 748 kernels; 30 fail, 6 without a source, 12 unknown; own kernels: 3 of 4 at parity`` of the best
+        run."""
         figure = self.best.figure()
         elsewhere = figure.unknown - self.unknown
         counts = (
@@ -115,7 +120,40 @@ class PortRow:
             (self.unknown, "unknown"),
         )
         said = ", ".join(f"{count:,} {what}" for count, what in counts if count)
-        return f"{figure.passing:,} of {counted(figure.total, 'kernel')}" + (f"; {said}" if said else "")
+        kernels = f"{figure.passing:,} of {counted(figure.total, 'kernel')}"
+        return "; ".join(filter(None, (kernels, said, own_kernels(self.best.record))))
+
+
+@dataclass(frozen=True)
+class OwnKernels:
+    """The kernels of a run that its port has and Candle has not: how many there are and pass, and those that do not."""
+
+    port: str
+    level: str
+    total: int
+    passing: int
+    failing: Sequence[KernelResult]
+
+    @property
+    def not_at_parity(self) -> str:
+        """``uown_f32 (fail, 1 of 4 cases: 9 ulp off)``, not escaped; the first of them where there are many."""
+        return some([_shortly(row) for row in self.failing], _NAMED, "; ")
+
+
+def _shortly(row: KernelResult) -> str:
+    counts = f", {row.failed} of {row.cases} cases" if row.failed else ""
+    why = row.failures[0].why if row.failures else row.message or row.known_reason or ""
+    return shortened(one_line(f"{row.name} ({row.status}{counts}{': ' if why else ''}{why}"), _SHORT) + ")"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a port declares of some of its kernels in its candle-parity.toml, not escaped."""
+
+    port: str
+    levels: str
+    text: str
+    kernels: str
 
 
 @dataclass(frozen=True)
@@ -149,6 +187,24 @@ class Board:
             )
             found.append(PortRow(port, best, [one for one in judged if one is not best], unknown))
         return sorted(found, key=lambda row: -row.best.figure().passing)
+
+    def own(self) -> list[OwnKernels]:
+        """The own kernels of each run that judged some."""
+        found = []
+        for column in self.judged:
+            rows = column.record.own
+            failing = [row for row in rows if row.status != "pass"]
+            if rows:
+                found.append(OwnKernels(column.port, column.level, len(rows), len(rows) - len(failing), failing))
+        return found
+
+    def declared(self) -> list[Choice]:
+        """What each port declares, with the runs in whose records it is."""
+        runs: dict[tuple[str, str, str], list[str]] = {}
+        for column in self.judged:
+            for text, kernels in declared(column.record.rows):
+                runs.setdefault((column.port, text, kernels), []).append(column.level)
+        return [Choice(port, ", ".join(levels), text, names) for (port, text, names), levels in runs.items()]
 
     def groups(self) -> list[tuple[str, str, list[int]]]:
         """Module, family (empty: the whole module) and the numbers of their kernels; all kernels come first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,7 @@ from conformance.report.html.grid import place
 from conformance.report.kernels import choices, leak_of, misaligned_of
 from conformance.report.runs import executed, rerun
 from conformance.report.tally import margin, share, tally
+from conformance.spec.entry import ROWS, Entry
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.text import url, visible
@@ -115,21 +116,21 @@ def page_data(
     found: Sequence[Record],
     names: Sequence[str],
     rows: Sequence[Sequence[KernelResult]],
-    called: Sequence[Sequence[KernelResult]],
+    parts: Mapping[Entry, Sequence[Sequence[KernelResult]]],
     specs: Specs,
     changed: Changes | None,
     source_url: str | None,
 ) -> dict[str, Any]:
     """Everything that the script needs; texts are visible, and not escaped for HTML.
 
-    ``rows`` has each run's results over every kernel, ``called`` over every launcher, or none at all.
+    ``rows`` has each run's results over every kernel, ``parts`` over what is counted apart.
     """
     pools = {
         name: Pool() for name in ("params", "bounds", "notes", "wired", "matrices", "messages", "causes", "builds")
     }
     budget = [_FAILURE_BUDGET]
     matrices = Matrices(specs)
-    every = [[*part, *launchers] for part, launchers in zip(rows, called, strict=True)]
+    every = [[row for part in run for row in part] for run in zip(rows, *parts.values(), strict=True)]
     causes = [_causes(part, specs, pools["causes"]) for part in every]
     changes: dict[str, list[list[str]]] = {}
     for change in changed.kernels if changed else ():
@@ -179,15 +180,15 @@ def _kernel(kernel: Kernel, columns: Sequence[KernelResult], specs: Specs, pools
         "op": row,
         "dtype": column,
         "upstream": kernel.upstream,
-        "link": url(upstream_url(columns[0], specs)),
+        "link": None if kernel.entry == "own" else url(upstream_url(columns[0], specs)),
         "params": pools["params"].number(
             [[one.name, f"{one.dtype}{'*' if one.pointer else ''}", one.role] for one in kernel.params]
         ),
         "bound": pools["bounds"].number([kernel.tolerance.ulp, kernel.tolerance.library_ulp, kernel.tolerance.source]),
         "runs": [],
     }
-    if kernel.is_host_function:
-        entry["launcher"] = True
+    if kernel.entry != "kernel":
+        entry["part"] = ROWS[kernel.entry].part
     if notes:
         entry["notes"] = pools["notes"].number(notes)
     if wired is not None:

@@ -6,11 +6,11 @@ function show() {
   const found = matching();
   document.documentElement.classList.toggle("open", state.kernel !== "");
   for (const [id] of VIEWS) one(`#${id}`).hidden = id !== state.view;
-  one(".controls").hidden = !["map", "list", "launchers"].includes(state.view);
+  one(".controls").hidden = !hasMatches(state.view);
   drawNavigation();
   drawControls(found);
   drawMap(found);
-  if (["list", "launchers"].includes(state.view)) drawList(found);
+  if (hasList(state.view)) drawList(found);
   const panel = one("#kernel");
   panel.hidden = state.kernel === "";
   const key = `${state.kernel}|${state.run}`;
@@ -55,7 +55,7 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (typing) return;
-  if (event.key === "/") { event.preventDefault(); go({ kernel: "", view: ["list", "launchers"].includes(state.view) ? state.view : "map" }); one("#search").focus(); }
+  if (event.key === "/") { event.preventDefault(); go({ kernel: "", view: hasList(state.view) ? state.view : "map" }); one("#search").focus(); }
   else if (event.key === "j") step(1);
   else if (event.key === "k") step(-1);
   else if (event.key === "c" && state.kernel) one("#kernel .copy").click();

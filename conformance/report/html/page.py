@@ -16,13 +16,27 @@ from conformance.report.builds import NOT_RUN, compile_table, compilers, everyth
 from conformance.report.causes import shared_causes
 from conformance.report.causes.text import described, heading
 from conformance.report.comparison import KINDS, Changes, changes
+from conformance.report.details import BESIDES
 from conformance.report.headline import headline
 from conformance.report.html.data import page_data
-from conformance.report.html.grid import tables
+from conformance.report.html.grid import Table, tables
 from conformance.report.html.next_steps import next_steps
+from conformance.report.kernels import declared
 from conformance.report.run_notes import shared_remarks
 from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
-from conformance.report.tally import ABSENT, columns_of, launcher_results, launchers, of_module, results, tally
+from conformance.report.tally import (
+    ABSENT,
+    aligned,
+    columns_of,
+    launchers,
+    of_module,
+    results,
+    selected_entries,
+    tally,
+    with_recorded_own,
+)
+from conformance.spec.entry import ROWS as ROWS_OF
+from conformance.spec.entry import Entry, EntryRow
 from conformance.spec.load import SpecModule, Specs
 from conformance.status import ROWS, STATUSES, WORST_FIRST
 from conformance.text import visible
@@ -41,16 +55,20 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
     in, as far as they are named by the record; without it they are not linked.
     """
     found = listed(records)
+    specs = with_recorded_own(specs, found)
     names = labels(found)
     rows = [results(record, specs) for record in found]
-    called = [launcher_results(record, specs) if any(one.launchers for one in found) else [] for record in found]
-    own = [[*record.own] for record in found]
+    every: dict[Entry, list[list[KernelResult]]] = {
+        entry: rows if entry == "kernel" else aligned(entry, found, specs) for entry in selected_entries(found)
+    }
+    parts: dict[Entry, list[list[KernelResult]]] = {entry: its for entry, its in every.items() if entry != "kernel"}
     changed = changes(found, baseline, specs)
     head = headline(found, names, rows, specs)
     trends = _trends(found, names, rows, baseline, changed, specs)
-    data = page_data(found, names, rows, called, specs, changed, source_url)
+    data = page_data(found, names, rows, parts, specs, changed, source_url)
     data["statuses"] = [[status, ROWS[status].sign, ROWS[status].words] for status in STATUSES]
     data["worst"] = WORST_FIRST
+    data["parts"] = [[ROWS_OF[entry].part, ROWS_OF[entry].noun, _titled(entry)] for entry in parts]
     return filled(
         _FOLDER / "page.html.j2",
         page_style(),
@@ -60,21 +78,50 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
         next=next_steps(rows[head.run], specs),
         **_verdicts(found, names, rows, specs, trends),
         trends=trends.values(),
-        legend=_legend([*rows, *called]),
+        legend=_legend([*rows, *(part for its in parts.values() for part in its)]),
         tables=tables(rows, specs, specs.modules),
-        launchers=tables(called, specs, specs.launcher_modules),
-        causes=[
-            *_causes(names, rows, specs),
-            *_causes(names, called, specs, "launcher"),
-            *_causes(names, own, specs, "own kernel"),
-        ],
+        parts=[_part(entry, its, specs) for entry, its in parts.items()],
+        causes=[group for entry, its in every.items() for group in _causes(names, its, specs, ROWS_OF[entry])],
         changed=changed,
         kinds=KINDS,
-        modules=_modules(names, rows, specs.modules),
-        launcher_modules=_modules(names, called, specs.launcher_modules, "Launchers") if called[0] else None,
+        modules=[_modules(names, its, specs.modules_of(entry), ROWS_OF[entry].plural) for entry, its in every.items()],
+        declared=_declared(found, names),
         builds=_builds(found, names, specs),
         facts=_facts(found, names, specs),
     )
+
+
+def _titled(entry: Entry) -> str:
+    """``Library calls``."""
+    return ROWS_OF[entry].plural.capitalize()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A section about entries that are counted apart from Candle's kernels: ``id`` is its address in the page, ``noun``
+    what one is, and ``tables`` are its map."""
+
+    id: str
+    title: str
+    noun: str
+    about: str
+    tables: Sequence[Table]
+
+
+def _part(entry: Entry, rows: Sequence[Sequence[KernelResult]], specs: Specs) -> _Part:
+    row = ROWS_OF[entry]
+    return _Part(row.part, _titled(entry), row.noun, BESIDES[entry][1], tables(rows, specs, specs.modules_of(entry)))
+
+
+def _declared(found: Sequence[Record], names: Sequence[str]) -> list[list[str]]:
+    """What the port says of its kernels in candle-parity.toml: a choice, the kernels, and, where several runs differ,
+    the runs."""
+    runs: dict[tuple[str, str], list[str]] = {}
+    for name, record in zip(names, found, strict=True):
+        for choice in declared(record.rows):
+            runs.setdefault(choice, []).append(name)
+    several = any(len(about) < len(names) for about in runs.values())
+    return [[*choice, *([", ".join(about)] if several else [])] for choice, about in runs.items()]
 
 
 def page_style(*more: Path) -> str:
@@ -216,7 +263,7 @@ def _legend(rows: Sequence[Sequence[KernelResult]]) -> list[tuple[str, str, str]
 
 
 def _causes(
-    names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs, what: str = "kernel"
+    names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs, what: EntryRow
 ) -> list[dict[str, Any]]:
     groups = []
     for name, findings in shared_causes(names, rows, specs):
@@ -233,14 +280,14 @@ def _modules(
     names: Sequence[str],
     rows: Sequence[Sequence[KernelResult]],
     modules: Mapping[str, SpecModule],
-    what: str = "Kernels",
+    what: str,
 ) -> dict[str, Any]:
-    """A row for each module; runs with the same figures have columns together."""
+    """A row for each module; runs with the same figures have columns together. ``what`` is counted."""
     groups: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for name, part in zip(names, rows, strict=True):
         figures = (*(_figures(of_module(part, module)) for module in modules), _figures(part))
         groups.setdefault(figures, []).append(name)
-    heads = ["Module", "Operations", what]
+    heads = ["Module", "Operations", what.capitalize()]
     for about in groups.values():
         first, *others = (column.title.capitalize() for column in columns_of("HTML"))
         heads += [f"{first} ({', '.join(about)})" if len(groups) > 1 else first, *others]
@@ -250,7 +297,8 @@ def _modules(
         [name, title, size, *(cell for group in groups for cell in group[at])]
         for at, ((name, title), size) in enumerate(zip([*titles, ("all", "")], [*sizes, len(rows[0])], strict=True))
     ]
-    return {"heads": heads, "body": body, "numbers": range(2, len(heads))}
+    title = "Modules" if what == ROWS_OF["kernel"].plural else f"Modules of {what}"
+    return {"title": title, "heads": heads, "body": body, "numbers": range(2, len(heads))}
 
 
 def _figures(rows: Sequence[KernelResult]) -> tuple[str, ...]:

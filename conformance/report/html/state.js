@@ -10,8 +10,8 @@ function readAddress() {
   state = { ...usual };
   for (const key of Object.keys(usual)) if (given.has(key)) state[key] = given.get(key);
   if (!byName.has(state.kernel)) state.kernel = "";
-  else if (["map", "list", "launchers"].includes(state.view) && Boolean(kernels[byName.get(state.kernel)].launcher) !== called())
-    state.view = called() ? "map" : "launchers";
+  else if (hasMatches(state.view) && !isShown(kernels[byName.get(state.kernel)]))
+    state.view = kernels[byName.get(state.kernel)].part ?? "map";
   if (!data.runs[Number(state.run)] || state.run === "") state.run = "";
 }
 
@@ -56,10 +56,13 @@ const SORTS = {
   seconds: (at) => resultOf(kernels[at]).seconds ?? 0,
 };
 
-// Kernels and launchers are counted apart: a view has the ones or the others.
-const called = () => state.view === "launchers";
-const isShown = (kernel) => Boolean(kernel.launcher) === called();
-const what = () => (called() ? "launcher" : "kernel");
+// Candle's kernels, launchers, library calls and own kernels are counted apart: a view has those of one kind.
+const PARTS = data.parts;
+const partOf = (view) => PARTS.find(([id]) => id === view)?.[0];
+const hasList = (view) => view === "list" || partOf(view) !== undefined;
+const hasMatches = (view) => view === "map" || hasList(view);
+const isShown = (kernel) => kernel.part === partOf(state.view);
+const what = () => PARTS.find(([id]) => id === state.view)?.[1] ?? "kernel";
 
 // Failures first, those with most failing cases before others; else as in the specs.
 function worstFirst(a, b) {
@@ -67,7 +70,7 @@ function worstFirst(a, b) {
   return WORST.indexOf(one.status) - WORST.indexOf(other.status) || (other.failed ?? 0) - (one.failed ?? 0) || a - b;
 }
 
-// The numbers of the kernels, or launchers, that pass the filter, in the order of the list.
+// The numbers of the kernels, or of what else the view has, that pass the filter, in the order of the list.
 function matching() {
   const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
   const statuses = new Set(state.status.split(",").filter(Boolean));

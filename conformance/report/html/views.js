@@ -29,7 +29,7 @@ function drawMap(found) {
     link.className = ["cell", status, changed, shown.has(at) ? "" : "out", kernel.name === state.kernel ? "chosen" : ""].filter(Boolean).join(" ");
     link.textContent = sign[status];
     link.title = link.ariaLabel = `${kernel.name}: ${word[status]}${changed ? `, ${changed === "better" ? "better" : "worse"} than the baseline` : ""}`;
-    const count = (counts[`${kernel.launcher ? "launchers" : "map"} ${kernel.module}`] ??= [0, 0]);
+    const count = (counts[`${kernel.part ?? "map"} ${kernel.module}`] ??= [0, 0]);
     count[0] += status === "pass";
     count[1] += 1;
   });
@@ -56,9 +56,11 @@ const COLUMNS = [
   ["seconds", "Seconds", "n wide"],
 ];
 
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
 function drawList(found) {
   const heads = COLUMNS.map(([key, words, kind]) => {
-    const title = key === "kernel" && called() ? "Launcher" : words;
+    const title = key === "kernel" ? capital(what()) : words;
     if (!key) return el("th", { class: kind }, title);
     const way = state.sort === key ? "ascending" : state.sort === `-${key}` ? "descending" : null;
     const next = state.sort === key ? `-${key}` : key;
@@ -81,10 +83,10 @@ function drawList(found) {
   one(`#${state.view} [data-list]`).replaceChildren(rows.length ? table : el("p", { class: "quiet" }, `No ${what()} is like that.`));
 }
 
-const VIEWS = [["map", "Map"], ["list", "List"], ["launchers", "Launchers"], ["causes", "Causes"], ["changes", "Changes"], ["runs", "Runs"]].filter(([id]) => one(`#${id}`));
+const VIEWS = [["map", "Map"], ["list", "List"], ...PARTS.map(([id, , title]) => [id, title]), ["causes", "Causes"], ["changes", "Changes"], ["runs", "Runs"]].filter(([id]) => one(`#${id}`));
 
 // The modules of kernels and of launchers are others, so that a filter by one does not go from these to those.
-const addressOf = (view) => address({ view, kernel: "", ...((view === "launchers") === called() ? {} : { module: "" }) });
+const addressOf = (view) => address({ view, kernel: "", ...(partOf(view) === partOf(state.view) ? {} : { module: "" }) });
 
 function drawNavigation() {
   one("nav").replaceChildren(
