@@ -281,6 +281,14 @@ VARIABLES = (
     ),
     Variable("HIPISA_TARGET", CPU, "set by `emulate` for programs: the GPU that is emulated; runs set it themselves"),
     Variable("CANDLE_PARITY_CAPTURE", CPU, "set by `capture` for programs: the folder that launches are recorded into"),
+    Variable(
+        "HIPISA_DEVICES",
+        CPU,
+        "set by `emulate --devices` for programs: how many GPUs are emulated",
+        "a whole number from 1 to 16",
+        _whole(1, 16),
+        "1",
+    ),
     Variable("HIPCPU_CXXFLAGS", CPU, "further flags for the compiler of kernels; any weakens"),
     Variable("HIPCPU_KEEP", CPU, "set, even empty: temporary folders of the compiler stay"),
     *(

@@ -17,6 +17,7 @@ from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.definitions.source_text import SourceError
 from conformance.report.kernels import explain
 from conformance.spec import SpecError
+from conformance.spec.entry import ROWS
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.text import one_line
@@ -98,10 +99,10 @@ class KernelItem(pytest.Item):
         parity = self.config.stash[STATE]
         outcome = parity.outcome_of(self.kernel)
         self.judged = {"outcome": to_map(outcome), "ready": to_map(parity.ready), "worker": worker()}
-        called = self.kernel.is_host_function
         if outcome.status in ("known_failure", "missing"):
             pytest.skip(one_line(f"{outcome.status}: {outcome.message or 'no source defines it'}"))
-        if called and outcome.status == "not_run" and not (outcome.message or "").startswith(INFRASTRUCTURE):
+        may_be_not_run = ROWS[self.kernel.entry].may_be_not_run
+        if may_be_not_run and outcome.status == "not_run" and not (outcome.message or "").startswith(INFRASTRUCTURE):
             pytest.skip(one_line(f"not run: {outcome.message}"))
         known = parity.known_reason(outcome)
         if known is not None:

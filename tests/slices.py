@@ -105,12 +105,14 @@ def of_tests(name: str, *paths: str) -> Slice:
     return Slice(name, nightly(*paths), paths)
 
 
+OWN_KERNELS_INSTALLED = ("tests/installation/test_own_page.py", "tests/installation/test_own_matrix.py")
+
 SLICES = (
     Slice("the matrix in both wave sizes, replays, and machine code of gfx942", parity),
     Slice("the second hip-python", other_hip_python),
     of_tests("AMD targets", "tests/kernels", "tests/growing"),
     of_tests("AMD's own libraries", "tests/rocm_libraries"),
-    of_tests("sums and own kernels", "tests/sums", "tests/own", "tests/installation/test_own_page.py"),
+    of_tests("sums and own kernels", "tests/sums", "tests/own", *OWN_KERNELS_INSTALLED),
     of_tests(
         "machine code", "tests/capture", "tests/emulate", "tests/isa_runtime", "tests/rocm_runtime", "tests/selftest"
     ),

@@ -115,7 +115,9 @@ class Launch:
     """What the port's kernel gets, where its parameters are not Candle's; buffers that ``args`` has are the same."""
 
     def with_lanes(self, wave: int) -> Launch:
-        """The same call with the device's own number of lanes for the argument that has it."""
+        """The same launch, with the device's own number of lanes for the argument of a launcher that has it."""
+        if not self.types:
+            return self
 
         def adapted(argument: Argument) -> Argument:
             if not isinstance(argument, Scalar) or argument.name != "warp_size":

@@ -2,8 +2,9 @@
 
 ``installation`` makes it once, in the cache::
 
-    lib/      the isa runtime as libamdhip64, and libhiprtc over bin/hipcc, also by the names of ROCm 5 to 7
-    include/  HIP's headers that this machine has
+    lib/      the isa runtime as libamdhip64, and libhiprtc over bin/hipcc, also by the names of ROCm 5 to 7; rocBLAS
+              and others (``conformance.emulate.libraries``)
+    include/  the headers of HIP and of these libraries that this machine has
     amdgcn/   the device libraries that this machine has
     bin/      hipcc, hipconfig, rocminfo and others: shell scripts (``conformance/emulate/bin``)
     llvm/bin/ the tools of the compiler's folder
@@ -24,6 +25,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from conformance.emulate.libraries import LIBRARIES as OTHERS
+from conformance.emulate.libraries import libraries_plan
 from conformance.files import cache_folder
 from conformance.port.compiling.target import NoHipcc, require_hipcc
 from conformance.runtimes.cpu.build import HERE as CPU
@@ -38,10 +41,18 @@ LIBRARIES = ("libamdhip64.so", "libhiprtc.so")
 RELEASES = ("5", "6", "7")
 """Releases of ROCm under whose names the libraries are found, as ``libamdhip64.so.6``."""
 
+HEADERS = (
+    *("hip", "hsa", "rocblas", "hipblas", "hipblas-common", "rocrand", "hiprand"),
+    *("rocsolver", "rocfft", "rocsparse", "miopen"),
+)
+"""Folders of ROCm's headers, of which an installation has those that lie next to the machine's ``hip``."""
+
 FUNCTIONS = Path(__file__).with_name("hip_functions.txt")
 """Functions of HIP 5.2 to 7 that return a ``hipError_t``. A program may link any of them."""
 HIPRTC = Path(__file__).with_name("hiprtc")
 """Sources of ``libhiprtc``, over ``_OF_HIPRTC``."""
+RUNTIME = Path(__file__).with_name("runtime")
+"""Sources of what ``libamdhip64`` has for programs in addition to the isa runtime."""
 _OF_HIPRTC = tuple(CPU / "hiprtc" / f"{name}.cpp" for name in ("api", "process", "program_common"))
 
 _ABSENT = """// Every function of HIP that the runtime may lack, for programs to link: it says so and fails.
@@ -52,6 +63,7 @@ using namespace simt;
 """
 _STUB = 'SIMT_API int {0}() {{ return fail(NotSupported, "{0} is not emulated by candle-parity"); }}\n'
 _DEFINED = re.compile(r"^SIMT_API [^({;]*?\b(hip[A-Z]\w*)\(", re.MULTILINE)
+_PER_THREAD = re.compile(r"^PER_THREAD\((\w+)\)", re.MULTILINE)
 
 _NO_COMPILER = "hipcc: %s"
 _UNKNOWN = "0.0"
@@ -70,7 +82,7 @@ def installation(arch: str) -> Path:
     A machine without a compiler for AMD targets gets one without headers, whose ``hipcc`` says what is lacking.
     Raises ``BuildError``, ``NoCompiler`` and ``InfrastructureError`` where the runtime cannot be built.
     """
-    runtime = build(program_plan())
+    runtime, others = build(program_plan()), build(libraries_plan())
     compiler = _compiler(arch)
     texts = {
         f"bin/{path.name}": _filled(path.read_text(encoding="utf-8"), arch, compiler) for path in SCRIPTS.iterdir()
@@ -79,7 +91,7 @@ def installation(arch: str) -> Path:
         f"HIP_VERSION_{part}={number}\n"
         for part, number in zip(("MAJOR", "MINOR", "PATCH"), (*_version(compiler).split("."), "0"), strict=True)
     )
-    links = {**_libraries(runtime), **_of_rocm(compiler), **_tools(compiler)}
+    links = {**_libraries(runtime, others), **_of_rocm(compiler), **_tools(compiler)}
     parts = [*(f"{name} {text}" for name, text in sorted(texts.items())), *(f"{a} {b}" for a, b in links.items())]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     home = cache_folder() / "emulate"
@@ -103,17 +115,29 @@ def absent_functions(plan: Plan) -> list[str]:
 
     The libraries are compiled together with what stands in for these, so that none of them can be asked.
     """
-    texts = (file.read_text(encoding="utf-8") for file in plan.files("libamdhip64.so"))
+    texts = [file.read_text(encoding="utf-8") for file in plan.files(LIBRARIES[0])]
     there = {name for text in texts for name in _DEFINED.findall(text)}
+    there |= {f"{name}_spt" for text in texts for name in _PER_THREAD.findall(text)}
     return [name for name in FUNCTIONS.read_text(encoding="utf-8").split() if name not in there]
 
 
+def runtime_plan() -> Plan:
+    """The isa runtime with what ``RUNTIME`` adds."""
+    plan, name = isa_plan(), LIBRARIES[0]
+    return replace(
+        plan,
+        sources={**plan.sources, name: (*plan.sources[name], RUNTIME)},
+        words=(*plan.words, f"-I{RUNTIME}"),
+        headers=(*plan.headers, RUNTIME),
+    )
+
+
 def program_plan() -> Plan:
-    """The isa runtime with every function that a program may link (``FUNCTIONS``, ``HIPRTC``).
+    """``runtime_plan`` with every function that a program may link (``FUNCTIONS``, ``HIPRTC``).
 
     Raises ``FileError`` where the cache cannot be written.
     """
-    plan = isa_plan()
+    plan = runtime_plan()
     text = _ABSENT + "".join(map(_STUB.format, absent_functions(plan)))
     home = cache_folder() / "emulate"
     file = home / f"absent-{hashlib.sha256(text.encode()).hexdigest()[:16]}.cpp"
@@ -129,13 +153,22 @@ def program_plan() -> Plan:
     )
 
 
-def environment(root: Path, arch: str, given: Mapping[str, str]) -> dict[str, str]:
-    """What a program's environment has in addition to ``given``, or in place of it, to find the installation at
-    ``root``. Errors of HIP are told on standard error, each once (``HIPCPU_SAY``), and launches have no time limit."""
+def environment(root: Path, arch: str, given: Mapping[str, str], devices: int = 1) -> dict[str, str]:
+    """What a program's environment has in addition to ``given``, or in place of it.
+
+    With it the program finds the installation at ``root`` and ``devices`` GPUs of the target ``arch``. Errors of HIP
+    are told on standard error, each once (``HIPCPU_SAY``), and launches have no time limit.
+    """
     folders = {"PATH": "bin", "LD_LIBRARY_PATH": "lib", "LIBRARY_PATH": "lib"}
     paths = {name: os.pathsep.join(filter(None, (str(root / own), given.get(name)))) for name, own in folders.items()}
     roots = dict.fromkeys(("ROCM_PATH", "ROCM_HOME", "HIP_PATH"), str(root))
-    runtime = {"HIP_PLATFORM": "amd", "HIPISA_TARGET": arch, "HIPCPU_SAY": "1", "HIPCPU_TIMEOUT_MS": "0"}
+    runtime = {
+        "HIP_PLATFORM": "amd",
+        "HIPISA_TARGET": arch,
+        "HIPISA_DEVICES": str(devices),
+        "HIPCPU_SAY": "1",
+        "HIPCPU_TIMEOUT_MS": "0",
+    }
     chosen = {name: given[name] for name in ("HIPCPU_SAY", "HIPCPU_TIMEOUT_MS") if name in given}
     return {**paths, **roots, **runtime, **chosen}
 
@@ -168,10 +201,11 @@ def _version(compiler: AmdToolchain | str) -> str:
     return _UNKNOWN if isinstance(compiler, str) else hip_version(_headers(compiler)) or _UNKNOWN
 
 
-def _libraries(runtime: Path) -> dict[str, Path]:
-    """The links of ``lib`` to the libraries in ``runtime``."""
+def _libraries(runtime: Path, others: Path) -> dict[str, Path]:
+    """The links of ``lib`` to the libraries in ``runtime``, HIP's own, and in ``others``."""
     endings = ("", *(f".{release}" for release in RELEASES))
-    return {f"lib/{name}{ending}": runtime / name for name in LIBRARIES for ending in endings}
+    of_hip = {f"lib/{name}{ending}": runtime / name for name in LIBRARIES for ending in endings}
+    return {**of_hip, **{f"lib/{name}": others / library.file for library in OTHERS for name in library.files}}
 
 
 def _of_rocm(compiler: AmdToolchain | str) -> dict[str, Path]:
@@ -179,7 +213,7 @@ def _of_rocm(compiler: AmdToolchain | str) -> dict[str, Path]:
     if isinstance(compiler, str):
         return {}
     headers = _headers(compiler)
-    links = {f"include/{name}": headers / name for name in ("hip", "hsa") if (headers / name).is_dir()}
+    links = {f"include/{name}": headers / name for name in HEADERS if (headers / name).is_dir()}
     trees = (Path(word.partition("=")[2]) for word in compiler.options if word.startswith("--rocm-path="))
     libraries = next((tree / "amdgcn" for tree in trees if (tree / "amdgcn").is_dir()), None)
     return {**links, **({} if libraries is None else {"amdgcn": libraries})}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
 from conformance.settings import CompilerChoice
+from conformance.spec.entry import Build
 from conformance.status import Status
 from conformance.toolchains.amd import CompileFailure
 from conformance.toolchains.compile_error import CompileError, first_error
@@ -52,7 +53,7 @@ def compile_answer(request: Compile, load: Callable[[str], str | None]) -> Compi
         error = str(refused)
     except InfrastructureError as failed:
         infrastructure = str(failed)
-    return Compiled(request.source, error, request.tree, infrastructure, tuple(take_warnings()), request.launchers)
+    return Compiled(request.source, error, request.tree, infrastructure, tuple(take_warnings()), request.build)
 
 
 class Compiler:
@@ -79,27 +80,27 @@ class Compiler:
         self._supervisor = supervisor
         self._ready = ready
         self._cuts: dict[str, Cuts | None] = {}
-        self._made: dict[tuple[str, bool], Made] = {}
+        self._made: dict[tuple[str, Build], Made] = {}
         self._made_in_part: dict[tuple[str, str], Made] = {}
-        self._refused: dict[tuple[str, bool], CompileError | NotJudged] = {}
+        self._refused: dict[tuple[str, Build], CompileError | NotJudged] = {}
 
     @property
     def arch(self) -> str:
         """What the devices are that load the code."""
         return self._ready().arch
 
-    def compiled(self, source: KernelSource, launchers: bool = False) -> Made:
-        """The code object of ``source``, and what does not compile of it; with ``launchers``, its host functions too.
+    def compiled(self, source: KernelSource, build: Build = "kernels") -> Made:
+        """What ``source`` is compiled to, and what of it does not compile.
 
         A refusal is remembered: each kernel that the source may define asks again. Raises ``CompileError``,
         ``SourceError`` and ``InfrastructureError``.
         """
-        key = (source.label, launchers)
+        key = (source.label, build)
         refusal = self._refused.get(key)
         if refusal is not None:
             raise refusal.with_traceback(None)
         try:
-            return self._compiled(source, launchers)
+            return self._compiled(source, build)
         except (CompileError, NotJudged) as error:
             self._refused[key] = error
             raise
@@ -165,19 +166,26 @@ class Compiler:
         found = None if build.compiler is None else build.compiler(self.arch)
         return found if isinstance(found, str) else None
 
-    def _compiled(self, source: KernelSource, launchers: bool) -> Made:
+    def _compiled(self, source: KernelSource, build: Build) -> Made:
         self.begin(f"compiling {source.label}")
         _refuse_special_files(source, self.options)
-        build = self.kind.launchers if launchers else None
-        extra = (*self._extra(source), *(() if build is None else build.flags))
-        library = None if build is None or build.compiler is None else build.compiler(self.arch)
+        linked = self.kind.launchers if build == "launchers" else None
+        flags = () if linked is None else linked.flags
+        library = None if linked is None or linked.compiler is None else linked.compiler(self.arch)
         assert not isinstance(library, str), library  # ``no_launchers`` has been asked
         found = made(
-            *(source, self._target(), self._supervisor, self.options, extra, self._limits, self._chosen),
-            *(library, launchers),
+            source,
+            self._target(),
+            self._supervisor,
+            self.options,
+            (*self._extra(source), *flags),
+            self._limits,
+            self._chosen,
+            library,
+            build == "launchers",
         )
         if self.kind.code == "amd":
-            self._made[source.label, launchers] = found
+            self._made[source.label, build] = found
         return found
 
     def _target(self) -> CompileTarget:
@@ -199,13 +207,15 @@ class Compiler:
     def _chosen(self) -> CompilerChoice:
         return self._setup.compiler if self.kind.chooses_compiler else self.kind.compiler
 
-    def used(self, source: str | None, launchers: bool = False, kernel: str = "") -> dict[str, str | None]:
-        """Which compiler ``source`` went through, where there is more than one, as fields of ``Outcome``: for
-        ``kernel``, as the port calls it, where its part was compiled."""
-        names = (source or "", (source or "").rpartition(":")[0])  # with a line, or without
-        found = next((self._made[name, launchers] for name in names if (name, launchers) in self._made), None)
-        parts = (self._made_in_part.get((name, kernel)) for name in names)
-        found = next((part for part in parts if part is not None and not launchers), found)
+    def used(self, source: str | None, build: Build | None = "kernels", kernel: str = "") -> dict[str, str | None]:
+        """Which compiler ``source`` went through on its way to ``build``, where there is more than one, as fields of
+        ``Outcome``: for ``kernel``, as the port calls it, where its part was compiled."""
+        if source is None or build is None:
+            return {}
+        labels = (source, source.rpartition(":")[0])  # without a line, or with one
+        parts = [self._made_in_part.get((label, kernel)) for label in labels] if build == "kernels" else []
+        wholes = [self._made.get((label, build)) for label in labels]
+        found = next((one for one in (*parts, *wholes) if one is not None), None)
         return {} if found is None else {"compiler": found.compiler, "compiler_name": found.name}
 
 
@@ -237,9 +247,13 @@ class SecondOpinion:
     def __init__(self, options: BuildOptions, wave: int | None, arch: str | None = None) -> None:
         self._options = options
         self._target = target(arch or TARGETS.get(wave or 64, TARGETS[64]))
-        self._known: dict[tuple[KernelSource, bool], _CompilerVerdict] = {}
+        self._known: dict[tuple[KernelSource, Build], _CompilerVerdict] = {}
+        self._ask: Mapping[Build, Callable[[KernelSource], _CompilerVerdict]] = {
+            "kernels": self._ask_for_code,
+            "launchers": self._ask_for_library,
+        }
 
-    def on(self, source: KernelSource, kernel: str, error: str, launcher: bool = False) -> tuple[Status, str]:
+    def on(self, source: KernelSource, kernel: str, error: str, build: Build) -> tuple[Status, str]:
         """The status and message of a kernel, or a launcher, that the host does not compile, by ``error``."""
         if source.is_code_object or is_cuda(source, self._options):
             return "compile_error", error
@@ -247,9 +261,9 @@ class SecondOpinion:
             _refuse_special_files(source, self._options)
         except SourceError:
             return "compile_error", error  # AMD's compiler would wait for it too
-        if (source, launcher) not in self._known:
-            self._known[source, launcher] = self._ask_for_library(source) if launcher else self._ask(source)
-        verdict = self._known[source, launcher]
+        if (source, build) not in self._known:
+            self._known[source, build] = self._ask[build](source)
+        verdict = self._known[source, build]
         if verdict.library or kernel in verdict.kernels:
             why = f"the harness cannot compile this, AMD's compiler does ({verdict.who}): {error}"
             return "not_run", f"{INFRASTRUCTURE}{why}"
@@ -257,7 +271,7 @@ class SecondOpinion:
             return "compile_error", f"{error} (nobody checked whether AMD's compiler takes it: {verdict.unasked})"
         return "compile_error", error
 
-    def _ask(self, source: KernelSource) -> _CompilerVerdict:
+    def _ask_for_code(self, source: KernelSource) -> _CompilerVerdict:
         try:
             toolchain = require_hipcc(self._target.name)
         except NoHipcc:

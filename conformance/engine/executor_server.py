@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from conformance.engine.coding import receive, send
@@ -34,11 +34,12 @@ from conformance.engine.protocol import (
 from conformance.processes.child import fault_line, stderr_size, words_since
 from conformance.runtimes import RuntimeKind
 from conformance.runtimes.hip.calling import Misuse, PreparedCall
-from conformance.runtimes.hip.device import CANARY, CANARY_BYTES, Device, Function, Module, Prepared
+from conformance.runtimes.hip.device import CANARY, CANARY_BYTES, Device, Function, HostModule, Module, Prepared
 from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.hip.matrix_products import Products, open_products
 from conformance.runtimes.hip.random_numbers import Generators, open_generators
 from conformance.runtimes.hip.vendor_library import NoLibrary
+from conformance.spec.entry import Build
 from conformance.verdict.blame import costs_device
 
 if TYPE_CHECKING:
@@ -46,6 +47,15 @@ if TYPE_CHECKING:
 
 CONTEXT_LOST = 7
 """Exit code of a child whose device context did not survive a fault."""
+
+
+def load_module(device: Device, code: bytes, label: str, build: Build) -> Module | HostModule:
+    """``code``, which a source was compiled to, loaded; raises ``HipError``."""
+    load: Mapping[Build, Callable[[bytes, str], Module | HostModule]] = {
+        "kernels": device.load,
+        "launchers": device.load_launchers,
+    }
+    return load[build](code, label)
 
 
 class Server:
@@ -57,7 +67,7 @@ class Server:
         self._links = list(links)
         self._page = page
         self._arenas: dict[tuple[int, int], Arena] = {}
-        self._modules: list[Module] = []
+        self._modules: list[Module | HostModule] = []
         self._functions: list[Any] = []
         self._blob = (0, 0)
         self._streams_unknown: set[int] = set()
@@ -109,20 +119,19 @@ class Server:
 
     def _load(self, link: int, message: LoadCode) -> CodeLoaded:
         arena = self._arena(link, message)
-        load = self._device.load_launchers if message.launchers else self._device.load
-        module = load(arena.map[: message.size], message.label)
+        module = load_module(self._device, arena.map[: message.size], message.label, message.build)
         self._modules.append(module)
-        asked = self._kind.code == "opaque" and not message.launchers
+        asked = self._kind.code == "opaque" and isinstance(module, Module)
         rows = self._device.runtime.module_kernels(int(module.handle)) if asked else None
         return CodeLoaded(len(self._modules) - 1, None if rows is None else tuple(map(KernelRow.of, rows)))
 
     def _function(self, message: FindFunction) -> FunctionFound:
-        find = self._device.launcher if message.launcher else self._device.function
-        function = find(self._modules[message.module], message.name)
+        module = self._modules[message.module]
+        function = self._device.function(module, message.name)
         if function is None:
             return FunctionFound(None, None)
         self._functions.append(function)
-        knows = self._kind.unwritten and not message.launcher
+        knows = self._kind.unwritten and isinstance(module, Module)
         shared = self._device.static_shared(function) if knows else None
         return FunctionFound(len(self._functions) - 1, shared)
 

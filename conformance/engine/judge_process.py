@@ -10,17 +10,16 @@ Where judges share one, the same holds for faults.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import get_args
 
 from conformance.cases.case import Case
 from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer
 from conformance.engine.declared_geometry import NoLaunch, launched_by_port, with_geometry, with_parameters
 from conformance.engine.executor_client import ExecutorClient, Launching
 from conformance.engine.ipc import Channel, Progress
-from conformance.engine.library import Library, LostLoading
+from conformance.engine.library import Finder, Library, LostLoading, TreeLoader
 from conformance.engine.linked_launchers import Launchers
 from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup, run_member
 from conformance.engine.modes import PortMode
@@ -36,7 +35,8 @@ from conformance.port.declared.geometry import described, geometry_of
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
-from conformance.spec.kernel import Entry, Kernel
+from conformance.spec.entry import ROWS, Build, Entry
+from conformance.spec.kernel import Kernel
 from conformance.verdict.blame import TRIES, Action, Event, State, decide, lost_event, outcome_event
 from conformance.verdict.evidence import fault_kind
 from conformance.verdict.loop import run_cases
@@ -58,30 +58,36 @@ class Judge:
         self._progress = progress
         self._setup = setup
         self._mode = mode
-        self._losses: set[tuple[Entry, str]] = set()
+        self._losses: set[tuple[Build, str]] = set()
         """Sources that have cost an executor while they were loaded, as kernels or as launchers."""
-        self._deadly: dict[Entry, dict[str, str]] = {entry: {} for entry in get_args(Entry)}
         self._opinion = SecondOpinion(mode.tree.options, setup.wave, setup.arch)
         self._executors = ExecutorClient(channel, self._renewed, runtime_kind(setup.runtime).launch_seconds)
         self._compiler = Compiler(setup, mode.tree.options, supervisor, progress.begin, lambda: self._executors.ready)
         self._library = Library(mode.tree, self._compiler, self._executors.current, setup.asked)
-        self._launchers = Launchers(mode.tree, self._compiler, self._executors.current)
-        self._libraries = VendorLibraries(self._executors.current)
+        launchers = Launchers(mode.tree, self._compiler, self._executors.current)
+        self._of_build: Mapping[Build, TreeLoader] = {"kernels": self._library, "launchers": launchers}
+        self._finders: Mapping[Entry, Finder] = {
+            "kernel": self._library,
+            "launcher": launchers,
+            "library": VendorLibraries(self._executors.current),
+            "own": self._library,
+        }
         self._code = ""
         """The SHA-256 of the code object with the kernel that was tried last."""
 
     def _renewed(self) -> None:
-        self._library.renewed()
-        self._launchers.renewed()
+        for finder in self._of_build.values():
+            finder.renewed()
 
     def answer(self, request: Compile | RunCases) -> Compiled | Outcome:
         """Compile and load a source, or run a kernel; raises ``TraceError`` and other ``ValueError`` for bad input."""
         return self._compile(request) if isinstance(request, Compile) else self._run(request)
 
     def _compile(self, request: Compile) -> Compiled:
-        """Compile and load one source, or compile its library."""
-        if request.launchers:
-            return compile_answer(request, self._launchers.compile)
+        """Compile one source, and load its kernels."""
+        loader = self._of_build[request.build]
+        if not loader.loads_what_it_compiles:
+            return compile_answer(request, loader.compile)
         answer = compile_answer(request, lambda _: self._load(request))
         if answer.error is not None:
             self._executors.discard()
@@ -96,31 +102,30 @@ class Judge:
                 self._library.compile(source, request.first, request.step)
                 return None
             except LostLoading as lost:
-                self._lost_loading("kernel", lost, fresh)
-                if source in self._deadly["kernel"]:
-                    self._library.load_no_parts(source)
-                    return self._deadly["kernel"][source]
+                self._lost_loading(self._library, lost, fresh)
+                if source in self._library.deadly:
+                    return self._library.deadly[source]
             except HipError:
                 if decide(Event.NOT_LOADED, State(fresh=fresh)) is not Action.ALONE:
                     raise
             self._executors.alone()
 
-    def _lost_loading(self, entry: Entry, lost: LostLoading, fresh: bool) -> None:
+    def _lost_loading(self, loader: TreeLoader, lost: LostLoading, fresh: bool) -> None:
         """Remember that loading a source cost an executor, and the source as deadly if it is to blame."""
         end = self._executors.lost(lost.lost)
-        key = (entry, lost.source)
+        key = (loader.build, lost.source)
         state = State(fresh=fresh, mine=end.suspect, before=key in self._losses)
         if end.suspect:
             self._losses.add(key)
         if decide(lost_event(lost.lost.kind == "silent", loading=True), state) is Action.BLAME:
-            self._deadly[entry][lost.source] = f"error: its code cannot be loaded: {end.how}"
+            loader.blame(lost.source, f"error: its code cannot be loaded: {end.how}")
 
     def _run(self, request: RunCases) -> Outcome:
         declared, kernel = self._mode.tree.declared, request.kernel
         kernel = kernel.fixed() if kernel.name in declared.fixed else kernel
         self._progress.begin(kernel.name)
         excluded = declared.excluded(kernel.name)
-        if excluded is not None and kernel.is_host_function:
+        if excluded is not None and not ROWS[kernel.entry].tried_if_excluded:
             return _excluded(kernel, excluded)  # whoever has it may not build it either
         parts = self._mode.parts(kernel) if request.cases is None else None
         judged, others = (request.parsed(), ()) if parts is None else parts
@@ -140,7 +145,7 @@ class Judge:
             return Outcome(name=kernel.name, status="not_run", message=str(error))
         if excluded is not None and outcome.status in _NOT_THERE:
             return _excluded(kernel, excluded)
-        used = self._compiler.used(outcome.source, kernel.is_host_function, self._library.port_name(kernel))
+        used = self._compiler.used(outcome.source, kernel.build, self._library.port_name(kernel))
         if outcome.status == "fail":
             fault = self._fault_of_compiler(kernel, used.get("compiler_name"), outcome)
             if fault is not None:
@@ -170,7 +175,7 @@ class Judge:
     def _fault_of_compiler(self, kernel: Kernel, compiler: str | None, outcome: Outcome) -> str | None:
         """What explains that ``kernel`` fails and is no doing of the port."""
         kind = runtime_kind(self._setup.runtime)
-        code = b"" if kernel.is_host_function or kind.code != "amd" else self._library.code_of(self._code)
+        code = self._finders[kernel.entry].code_of(self._code) if kind.code == "amd" else b""
         late = kind.gentler.get("arrived")
         from conformance.engine.compiler_faults import fault_of_compiler  # what a kernel that passes does without
 
@@ -188,16 +193,12 @@ class Judge:
 
     def _confirmed(self, kernel: Kernel, request: RunCases, cases: Sequence[Case] | None) -> Outcome:
         """The outcome of an attempt that no other kernel can have spoiled."""
-        library = self._loader(kernel)
-        before = {} if kernel.is_host_function else request.broken
-        deadly = self._deadly[kernel.entry]
+        finder = self._finders[kernel.entry]
         has_cost = False
         """Whether it has cost an executor."""
         self._executors.settle()
         for attempt in range(TRIES):
-            library.broken = {**before, **deadly}
-            library.unavailable = {} if kernel.is_host_function else dict(request.unavailable)
-            self._library.refused.clear()
+            finder.begin(request.broken, request.unavailable)
             fresh = self._executors.touch()
             try:
                 outcome = self._attempt(kernel, cases, fresh)
@@ -207,9 +208,8 @@ class Judge:
                 self._executors.alone()
                 continue
             except LostLoading as lost:
-                self._lost_loading(kernel.entry, lost, fresh)
-                if lost.source in self._deadly["kernel"]:
-                    self._library.load_no_parts(lost.source)
+                assert isinstance(finder, TreeLoader)
+                self._lost_loading(finder, lost, fresh)
                 self._executors.alone()
                 continue
             except Lost as lost:
@@ -222,11 +222,11 @@ class Judge:
                     self._executors.alone()
                 has_cost = has_cost or end.suspect
                 continue
-            action = self._action(outcome, fresh, broke=library.broken != {**before, **deadly})
+            action = self._action(outcome, finder, fresh)
             if action is Action.COUNT:
                 return outcome
             if action is Action.COUNT_LAST:
-                deadly.update(library.broken)  # learned where nothing else had run: not to be tried again
+                finder.keep_broken()
                 self._executors.discard()
                 return outcome
             self._executors.alone()
@@ -234,18 +234,12 @@ class Judge:
 
     def _loaded(self) -> dict[str, bytes]:
         """The code objects that the executor has loaded, by their SHA-256."""
-        return {**self._library.loaded(), **self._launchers.loaded()}
+        return {digest: code for finder in self._of_build.values() for digest, code in finder.loaded().items()}
 
-    def _loader(self, kernel: Kernel) -> Library | Launchers | VendorLibraries:
-        """Who finds the function of ``kernel``."""
-        if kernel.is_library:
-            return self._libraries
-        return self._launchers if kernel.is_host_function else self._library
-
-    def _action(self, outcome: Outcome, fresh: bool, broke: bool) -> Action:
-        """What follows an attempt; ``broke``: a source does not compile or load any more."""
+    def _action(self, outcome: Outcome, finder: Finder, fresh: bool) -> Action:
+        """What follows an attempt, for which ``finder`` looked for the function."""
         survives = self._executors.ready.guards_memory
-        not_loaded = broke if survives else bool(self._library.refused)
+        not_loaded = finder.has_broken if survives else finder.has_refused
         event = outcome_event(outcome.status == "pass", survives, outcome.poisoned, bool(outcome.launches), not_loaded)
         return decide(event, State(survives=survives, fresh=fresh))
 
@@ -253,11 +247,12 @@ class Judge:
         """The outcome in the current executor; where that is not ``fresh`` and a failure counts for nothing, up to the
         first."""
         setup, mode = self._setup, self._mode
-        found = self._loader(kernel).find(kernel)
+        found = self._finders[kernel.entry].find(kernel)
         if found.refused is not None and runtime_kind(setup.runtime).code != "amd":
             self._progress.begin(f"compiling {found.refused.label}")
+            assert kernel.build is not None
             status, message = self._opinion.on(
-                found.refused, self._library.port_name(kernel), found.message or "", kernel.is_host_function
+                found.refused, self._library.port_name(kernel), found.message or "", kernel.build
             )
             return Outcome(name=kernel.name, status=status, source=found.source, message=message)
         if found.function is None:
@@ -284,13 +279,13 @@ class Judge:
             reserves=kind.reserves and mode.launches_spread,
         )
         made = mode.cases(kernel, cases, setup.salt)
-        made = with_wave(made, self._executors.ready.wave) if kernel.is_host_function else made
+        made = with_wave(made, self._executors.ready.wave)
         made = with_parameters(made, mode.tree.declared, kernel, self._executors.ready.wave)
         made = with_geometry(made, mode.tree.declared, kernel.name, self._executors.ready.wave)
         ahead, handler = launching.ahead(made), mode.handler(kernel)
         to_the_first = survives and not fresh
         outcome = run_cases(
-            kernel, ahead, launching.answers, handler, setup.command, self._progress.begin, to_the_first
+            kernel, ahead, launching.answers, handler, setup.command_for(kernel), self._progress.begin, to_the_first
         )
         if not outcome.poisoned:
             executor.drain()
@@ -304,7 +299,7 @@ class Judge:
         """The outcome of a kernel that brings its process down, or does not let it go on."""
         doing = self._progress.read()[1]
         case = doing if "(" in doing else kernel.name
-        evidence = Evidence(fault=fault_kind(how))
+        evidence, command = Evidence(fault=fault_kind(how)), self._setup.command_for(kernel)
         return Outcome(
             name=kernel.name,
             status="timeout" if lost.kind == "silent" else "crash",
@@ -312,7 +307,7 @@ class Judge:
             failed=1,
             max_ulp=0.0,
             message=how,
-            failures=(Failure(case, how, reproduce=f"{self._setup.command} '{case}'", evidence=evidence),),
+            failures=(Failure(case, how, reproduce=f"{command} '{case}'", evidence=evidence),),
             observations=(Observation(evidence, (case.partition("(")[2].removesuffix(")"),)),),
         )
 

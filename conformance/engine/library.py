@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from conformance.engine.compiler import Compiler
 from conformance.engine.modes import Tree
@@ -30,6 +31,7 @@ from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError
 from conformance.runtimes.cpu.table import host_kernels
 from conformance.runtimes.hip.errors import HipError
+from conformance.spec.entry import Build
 from conformance.spec.kernel import Kernel
 from conformance.status import Status
 from conformance.toolchains.compile_error import CompileError, first_error
@@ -41,11 +43,11 @@ _NO_REFUSALS = (COMPILER_LOST, "hipModuleLoad", "error: its code cannot be loade
 
 
 class Loader(Protocol):
-    """Where code objects, or compiled sources with their host functions, are loaded: an executor, or this process."""
+    """Where what was compiled is loaded: an executor, or this process."""
 
-    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, Sequence[KernelRow] | None]: ...
+    def load(self, code: bytes, label: str, build: Build = "kernels") -> tuple[int, Sequence[KernelRow] | None]: ...
 
-    def function(self, module: int, name: str, launcher: bool = False) -> RemoteFunction | None: ...
+    def function(self, module: int, name: str) -> RemoteFunction | None: ...
 
 
 class LostLoading(Exception):
@@ -90,16 +92,76 @@ def not_compiled(place: str, why: str, source: KernelSource | None) -> Found:
     return Found(None, "compile_error", place, why, source)
 
 
-class TreeLoader:
-    """What kernels and launchers have in common: the sources of ``tree``, compiled and loaded on demand.
+class Finder(ABC):
+    """Finds the functions of one kind of entry: kernels, launchers, or library calls.
 
-    ``loader`` is asked for whenever something is loaded. ``broken`` holds the sources that do not compile or load, by
-    label, with the first error, ``unavailable`` those of which nothing is known for a reason of the machine's.
+    ``broken`` holds the sources that do not compile or load, by label, with the first error, ``unavailable`` those of
+    which nothing is known for a reason of the machine's, and ``deadly`` those that are to blame for an executor that
+    was lost while they were loaded: no attempt loads them again.
     """
 
-    def __init__(self, tree: Tree, compiler: Compiler, loader: Callable[[], Loader]) -> None:
+    def __init__(self) -> None:
         self.broken: dict[str, str] = {}
         self.unavailable: dict[str, str] = {}
+        self.deadly: dict[str, str] = {}
+        self._given: dict[str, str] = {}
+
+    @abstractmethod
+    def find(self, kernel: Kernel) -> Found:
+        """The function of ``kernel``, or why there is none. Raises ``HipError``, ``Lost`` and ``LostLoading``."""
+
+    def begin(self, broken: Mapping[str, str], unavailable: Mapping[str, str]) -> None:
+        """Begin an attempt to judge one kernel, without what the attempt before has learned: ``broken`` and
+        ``unavailable`` are what the run's compiling of sources to kernels has shown, which says nothing of others."""
+        self._begin({}, {})
+
+    def _begin(self, broken: Mapping[str, str], unavailable: Mapping[str, str]) -> None:
+        self._given = {**broken, **self.deadly}
+        self.broken, self.unavailable = dict(self._given), dict(unavailable)
+
+    @property
+    def has_broken(self) -> bool:
+        """Whether a source did not compile or load in this attempt."""
+        return self.broken != self._given
+
+    @property
+    def has_refused(self) -> bool:
+        """Whether the device did not load a code object in this attempt."""
+        return False
+
+    def keep_broken(self) -> None:
+        """What is broken stays so in later attempts: it was learned where nothing else had run."""
+        self.deadly.update(self.broken)
+
+    def blame(self, label: str, why: str) -> None:
+        """Source ``label`` is to blame for the loss of an executor."""
+        self.deadly[label] = why
+
+    def renewed(self) -> None:  # noqa: B027 (nothing to forget where nothing is loaded)
+        """The loader is another one: nothing is loaded there yet."""
+
+    def loaded(self) -> dict[str, bytes]:
+        """The code objects that the loader has, by their SHA-256."""
+        return {}
+
+    def code_of(self, digest: str) -> bytes:
+        """The AMD code object with the SHA-256 ``digest`` that a kernel was found in; empty where there is none."""
+        return b""
+
+
+class TreeLoader(Finder):
+    """What kernels and launchers have in common: the sources of ``tree``, compiled to ``build`` and loaded on demand.
+
+    ``loader`` is asked for whenever something is loaded.
+    """
+
+    build: ClassVar[Build]
+
+    loads_what_it_compiles: ClassVar[bool]
+    """Whether ``compile`` loads the code too, which shows what else is wrong with it."""
+
+    def __init__(self, tree: Tree, compiler: Compiler, loader: Callable[[], Loader]) -> None:
+        super().__init__()
         self._sources = {source.label: source for source in tree.sources}
         self._names = tree.declared.names
         self._compiler = compiler
@@ -109,8 +171,14 @@ class TreeLoader:
         self._functions: dict[tuple[Piece, str], RemoteFunction | None] = {}
         self._digests: dict[Piece, str] = {}
 
+    @abstractmethod
+    def compile(self, label: str, first: int = 0, step: int = 1) -> None:
+        """Compile source ``label`` to ``build``, or of its parts every ``step``-th from number ``first`` on.
+
+        Raises ``CompileError``, ``HipError``, ``SourceError``, ``InfrastructureError`` and ``LostLoading``.
+        """
+
     def renewed(self) -> None:
-        """The loader is another one: nothing is loaded there yet."""
         self._modules.clear()
         self._functions.clear()
 
@@ -118,28 +186,22 @@ class TreeLoader:
         """What the port calls ``kernel``."""
         return self._names.port(kernel.name)
 
+    @abstractmethod
     def _code_of(self, piece: Piece) -> bytes:
         """The code object of the kernels of ``piece``; raises ``AmdError`` where none can be read."""
-        raise NotImplementedError
 
     def _digest(self, piece: Piece, code: bytes) -> str:
         if piece not in self._digests:
             self._digests[piece] = hashlib.sha256(code).hexdigest()
         return self._digests[piece]
 
-    def code_of(self, digest: str) -> bytes:
-        """The code object with the SHA-256 ``digest``, of what was loaded at some time; empty where there is none."""
-        piece = next((piece for piece, known in self._digests.items() if known == digest), None)
-        return b"" if piece is None else self._loaded_code(piece)
-
     def loaded(self) -> dict[str, bytes]:
-        """The code objects that the loader has of this tree, by their SHA-256."""
         codes = [(piece, self._loaded_code(piece)) for piece in self._modules]
         return {self._digest(piece, code): code for piece, code in codes}
 
+    @abstractmethod
     def _loaded_code(self, piece: Piece) -> bytes:
         """What was loaded of ``piece``."""
-        raise NotImplementedError
 
     def _table(self, piece: Piece) -> LineTable:
         if piece not in self._lines:
@@ -162,6 +224,9 @@ class Library(TreeLoader):
     them is compiled in parts, each to a code object of its own; without ``asked`` every source is compiled as a whole.
     A part is only good for what is found in it. Whatever is wrong with it, or not in it, the whole source decides.
     """
+
+    build: ClassVar[Build] = "kernels"
+    loads_what_it_compiles: ClassVar[bool] = True
 
     def __init__(
         self, tree: Tree, compiler: Compiler, loader: Callable[[], Loader], asked: Collection[Asked] = ()
@@ -193,9 +258,21 @@ class Library(TreeLoader):
         if not all(useful) or (not parts and first == 0):
             self._load(Piece(label))
 
-    def load_no_parts(self, label: str) -> None:
-        """Load no part of source ``label`` any more: that costs the executor."""
-        self._not_loaded.add(label)
+    def begin(self, broken: Mapping[str, str], unavailable: Mapping[str, str]) -> None:
+        self._begin(broken, unavailable)
+        self.refused.clear()
+
+    @property
+    def has_refused(self) -> bool:
+        return bool(self.refused)
+
+    def blame(self, label: str, why: str) -> None:
+        super().blame(label, why)
+        self._not_loaded.add(label)  # nor any part of it
+
+    def code_of(self, digest: str) -> bytes:
+        piece = next((piece for piece, known in self._digests.items() if known == digest), None)
+        return b"" if piece is None else self._loaded_code(piece)
 
     def kernels(self, label: str) -> tuple[str, ...]:
         """The kernels of source ``label`` that are known to be in one of its code objects."""
@@ -395,7 +472,7 @@ class Library(TreeLoader):
                 self._tables[piece], code = amd_table(source, code, self._compiler.arch)
             self._code[piece] = code
         try:
-            self._modules[piece], rows = self._loader().load(self._code[piece], source.label)
+            self._modules[piece], rows = self._loader().load(self._code[piece], source.label, self.build)
         except Lost as lost:
             raise LostLoading(piece.label, lost) from None
         if piece not in self._tables:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
+from typing import ClassVar
 
 from conformance.engine.compiler import Compiler
 from conformance.engine.library import Found, Loader, LostLoading, Piece, TreeLoader, not_compiled
@@ -18,12 +19,16 @@ from conformance.port.launchers import difference, explained, full_text, host_fu
 from conformance.port.sources import SourceError
 from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.errors import UNSUPPORTED, HipError
+from conformance.spec.entry import Build
 from conformance.spec.kernel import Kernel
 from conformance.toolchains.compile_error import CompileError, first_error
 
 
 class Launchers(TreeLoader):
     """The host functions of a tree, compiled with their kernels."""
+
+    build: ClassVar[Build] = "launchers"
+    loads_what_it_compiles: ClassVar[bool] = False
 
     def __init__(self, tree: Tree, compiler: Compiler, loader: Callable[[], Loader]) -> None:
         super().__init__(tree, compiler, loader)
@@ -32,24 +37,24 @@ class Launchers(TreeLoader):
         self._unread: dict[str, str] = {}
         self._made: dict[str, Made] = {}
 
-    def compile(self, label: str) -> None:
-        """Compile source ``label`` into the cache, host functions and kernels.
+    def compile(self, label: str, first: int = 0, step: int = 1) -> None:
+        """Compile source ``label`` into the cache, host functions and kernels, and load nothing: it has no parts.
 
         Raises ``CompileError``, ``HipError``, ``SourceError`` and ``InfrastructureError``.
         """
         if self._compiler.no_launchers() is None:
-            self._made[label] = self._compiler.compiled(self._sources[label], launchers=True)
+            self._made[label] = self._compiler.compiled(self._sources[label], self.build)
 
-    def find(self, launcher: Kernel) -> Found:
-        """The function of ``launcher``, or why there is none. Raises ``Lost`` and ``LostLoading``."""
-        name = self.port_name(launcher)
+    def find(self, kernel: Kernel) -> Found:
+        """The function of a launcher, or why there is none. Raises ``Lost`` and ``LostLoading``."""
+        name = self.port_name(kernel)
         for label in self._spelling(name):
             definition = self._definitions(label).get(name)
             if definition is None:
                 continue
             source = self._sources[label]
             place = f"{source.label_of(str(definition.file))}:{definition.line}"
-            differs = difference(launcher, definition)
+            differs = difference(kernel, definition)
             if differs is not None:
                 return Found(None, "signature", place, differs)
             lacking = self._compiler.no_launchers()
@@ -105,9 +110,9 @@ class Launchers(TreeLoader):
         source = self._sources[label]
         try:
             if label not in self._made:
-                self._made[label] = self._compiler.compiled(source, launchers=True)
+                self._made[label] = self._compiler.compiled(source, self.build)
             code = self._made[label].code
-            self._modules[Piece(label)], _ = self._loader().load(code, source.label, launchers=True)
+            self._modules[Piece(label)], _ = self._loader().load(code, source.label, self.build)
         except Lost as lost:
             raise LostLoading(label, lost) from None
         except CompileError as error:
@@ -138,5 +143,5 @@ class Launchers(TreeLoader):
     def _function(self, label: str, name: str) -> RemoteFunction | None:
         piece = Piece(label)
         if (piece, name) not in self._functions:
-            self._functions[piece, name] = self._loader().function(self._modules[piece], name, launcher=True)
+            self._functions[piece, name] = self._loader().function(self._modules[piece], name)
         return self._functions[piece, name]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import shlex
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -38,6 +39,7 @@ from conformance.processes import Supervisor, die_with_parent
 from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.kind import NOTHING_RUNS, Choice
 from conformance.settings import Settings
+from conformance.spec.entry import Build
 from conformance.spec.kernel import Kernel
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
@@ -61,10 +63,16 @@ class Setup(Settings):
     """The kernels that the run judges, each its module and name: what is compiled for them may leave out others. Empty:
     nothing is left out."""
 
+    def command_for(self, kernel: Kernel) -> str:
+        """``command`` for a case of ``kernel``: without ``--own`` where that is Candle's, which needs no trust."""
+        if kernel.own is not None or not self.own:
+            return self.command
+        return shlex.join(word for word in shlex.split(self.command) if word != "--own")
+
     def for_kernels(self, kernels: Iterable[Kernel]) -> Setup:
         """The same setup for a run that judges ``kernels``."""
         return replace(
-            self, asked=tuple((kernel.module, kernel.name) for kernel in kernels if not kernel.is_host_function)
+            self, asked=tuple((kernel.module, kernel.name) for kernel in kernels if kernel.build == "kernels")
         )
 
     def for_member(self, number: int) -> Setup:
@@ -109,7 +117,7 @@ class Compiled:
     """``error`` is ``None`` on success, else the compiler's text or why the code object cannot be loaded.
 
     ``infrastructure`` says what else went wrong: then nothing is known of the source. ``kernels`` are those that the
-    source defines, where that is known; ``launchers`` is as in the request.
+    source defines, where that is known; ``build`` is as in the request.
     """
 
     source: str
@@ -117,7 +125,7 @@ class Compiled:
     tree: int = 0
     infrastructure: str | None = None
     warnings: tuple[str, ...] = ()
-    launchers: bool = False
+    build: Build = "kernels"
     kernels: tuple[str, ...] = ()
     ends_member: ClassVar[bool] = False
 
@@ -128,9 +136,9 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Compile(Request):
-    """Compile one source of one of the mode's trees, by its label, and load it; answered by ``Compiled``.
+    """Compile one source of one of the mode's trees, by its label, to ``build``; answered by ``Compiled``.
 
-    With ``launchers`` it is compiled as a library, with its host functions, and not loaded. Of a source that is
+    The code object with its kernels is loaded too, the library with its launchers is not. Of a source that is
     compiled in parts (``conformance.port.compiling.shards``) every ``step``-th is compiled, from number ``first`` on.
     """
 
@@ -138,12 +146,12 @@ class Compile(Request):
 
     source: str
     tree: int = 0
-    launchers: bool = False
+    build: Build = "kernels"
     first: int = 0
     step: int = 1
 
     def unanswered(self, why: str) -> Compiled:
-        return Compiled(self.source, None, self.tree, why, launchers=self.launchers)
+        return Compiled(self.source, None, self.tree, why, build=self.build)
 
     def lost(self, doing: str, why: str) -> str:
         return f"the process that compiled it died twice ({why})"

@@ -49,6 +49,7 @@ from typing import Annotated, Any, Literal
 
 from conformance.engine.coding import Exactly, Least, Longest, add_kinds
 from conformance.runtimes.hip.errors import HipError
+from conformance.spec.entry import Build
 
 KEPT_TEXT = 2000
 """Characters of a text that an executor sends on; what it sends may be twice as long."""
@@ -196,23 +197,22 @@ class ShareArena:
 class LoadCode:
     """Load the code object that is the first ``size`` bytes of an arena, of which ``mapped`` bytes are there.
 
-    ``label`` is the source's, for errors. With ``launchers`` it was compiled with its host functions.
+    ``label`` is the source's, for errors; ``build`` is what that was compiled to.
     """
 
     arena: int
     mapped: int
     size: int
     label: str
-    launchers: bool
+    build: Build
 
 
 @dataclass(frozen=True)
 class FindFunction:
-    """The kernel ``name`` of module ``module``, or with ``launcher`` the host function."""
+    """The function ``name`` of module ``module``: a kernel, or a host function where launchers were built."""
 
     module: int
     name: str
-    launcher: bool
 
 
 @dataclass(frozen=True)

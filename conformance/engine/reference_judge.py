@@ -36,7 +36,7 @@ class ReferenceJudge:
         cases = mode.cases(kernel, request.parsed(), self._setup.salt)
         answers = Answers(recorded_answer, ("recorded",))
         try:
-            return run_cases(kernel, cases, answers, mode.handler(kernel), self._setup.command, begin)
+            return run_cases(kernel, cases, answers, mode.handler(kernel), self._setup.command_for(kernel), begin)
         except InfrastructureError as failed:
             return Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:

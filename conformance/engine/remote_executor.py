@@ -37,6 +37,7 @@ from conformance.engine.protocol import (
 )
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import CANARY, describe
+from conformance.spec.entry import Build
 
 SLOTS = 2
 """Launches on their way at a time: one runs while the one before is judged."""
@@ -102,9 +103,8 @@ class Executor:
         for number, arena in enumerate(self._arenas):
             self._send(ShareArena(number), [arena.descriptor])
 
-    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, Sequence[KernelRow] | None]:
-        """The number of the loaded code object, and its kernels where the runtime reports them; ``launchers``: of what
-        was compiled with host functions.
+    def load(self, code: bytes, label: str, build: Build = "kernels") -> tuple[int, Sequence[KernelRow] | None]:
+        """The number of the loaded module, and its kernels where the runtime reports them.
 
         Raises ``HipError`` when it is refused and ``Lost``.
         """
@@ -112,14 +112,14 @@ class Executor:
         arena = self._arenas[0]
         arena.grow(len(code))
         arena.map[: len(code)] = code
-        answer = self._ask(LoadCode(0, arena.size, len(code), label, launchers), CodeLoaded)
+        answer = self._ask(LoadCode(0, arena.size, len(code), label, build), CodeLoaded)
         return answer.module, answer.kernels
 
-    def function(self, module: int, name: str, launcher: bool = False) -> RemoteFunction | None:
-        """The kernel ``name`` of a loaded code object, or the host function; ``None`` where it has none. Raises
+    def function(self, module: int, name: str) -> RemoteFunction | None:
+        """The kernel, or the host function, ``name`` of a loaded module; ``None`` where it has none. Raises
         ``HipError`` and ``Lost``."""
         self.drain()
-        answer = self._ask(FindFunction(module, name, launcher), FunctionFound)
+        answer = self._ask(FindFunction(module, name), FunctionFound)
         return None if answer.function is None else RemoteFunction(name, answer.function, shared=answer.shared)
 
     def library(self, name: str) -> tuple[RemoteFunction | None, str]:

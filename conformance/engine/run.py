@@ -20,6 +20,7 @@ from conformance.notices import take_warnings
 from conformance.outcome import Outcome
 from conformance.port.compiling.shards import KERNELS_OF_A_SHARD
 from conformance.port.launchers import may_define
+from conformance.spec.entry import Build
 from conformance.spec.kernel import Kernel
 from conformance.toolchains.compile_error import first_error
 
@@ -53,13 +54,15 @@ class Compilation:
     warnings: list[str] = field(default_factory=list)
 
     def add(self, answer: Compiled, tree: Tree) -> None:
-        """Take what became of a source of ``tree``; errors of a library are reported by the launchers that need it."""
-        if answer.error is not None and not answer.launchers:
+        """Take what became of a source of ``tree``."""
+        self.warnings += answer.warnings
+        if answer.build != "kernels":
+            return  # the launchers that need the library report its errors
+        if answer.error is not None:
             self.broken[answer.source] = first_error(tree.source(answer.source).labelled(answer.error))
             self.logs[answer.source] = answer.error
-        if answer.infrastructure is not None and not answer.launchers:
+        if answer.infrastructure is not None:
             self.unavailable[answer.source] = answer.infrastructure
-        self.warnings += answer.warnings
 
 
 def answers(pool: Pool, requests: Sequence[Request], what: str, on_progress: ProgressCallback) -> Iterator[Answer]:
@@ -78,9 +81,9 @@ def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], judges: int | N
     A library takes longest of all, and no kernel can be judged for it: it comes first where there are more ``judges``
     than libraries, else last. Where the number of judges is given, a source may be compiled in parts, for which there
     are requests enough to keep several judges busy."""
-    modules = Counter(kernel.module for kernel in kernels if not kernel.is_host_function)
-    launchers = [kernel.name for kernel in kernels if kernel.is_host_function]
-    own, linked = list[Request](), list[Request]()
+    modules = Counter(kernel.module for kernel in kernels if kernel.build == "kernels")
+    launchers = [kernel.name for kernel in kernels if kernel.build == "launchers"]
+    alone, linked = list[Request](), list[Request]()
     for number, tree in enumerate(trees):
         names = [tree.declared.names.port(name) for name in launchers if tree.declared.excluded(name) is None]
         named = [source for source in tree.sources if source.path.stem in modules]
@@ -90,9 +93,10 @@ def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], judges: int | N
             # Which parts it has is for its judge to find out, and how many of the kernels where no module says so.
             kernels_of_it = modules.total() if len(ordered) == 1 else modules[source.path.stem]
             count = max(1, round(kernels_of_it / KERNELS_OF_A_SHARD)) if judges is not None else 1
-            own += [Compile(source.label, number, first=first, step=count) for first in range(count)]
-        linked += [Compile(each.label, number, True) for each in tree.sources if may_define(each, names, tree.options)]
-    return linked + own if judges is not None and judges > len(linked) else own + linked
+            alone += [Compile(source.label, number, first=first, step=count) for first in range(count)]
+        defining = [source for source in tree.sources if may_define(source, names, tree.options)]
+        linked += [Compile(source.label, number, "launchers") for source in defining]
+    return linked + alone if judges is not None and judges > len(linked) else alone + linked
 
 
 class Interrupted(BaseException):
@@ -173,21 +177,21 @@ def _judged(
     pool: Pool, tree: Tree | None, requests: dict[str, RunCases], sources: Sequence[Request], compiled: Compilation
 ) -> Iterator[Outcome | Compiled]:
     """Compile ``sources`` of ``tree`` and answer ``requests``, by kernel: each as soon as the only source is compiled
-    that is named after the kernel's module and has it, all others when all sources are compiled, and launchers when
-    all libraries are."""
-    left = Counter(isinstance(source, Compile) and source.launchers for source in sources)
+    that is named after the kernel's module and has it, and any other entry when all sources are compiled to what it is
+    found in (``Kernel.build``): a library call when the first one is."""
+    left = Counter[Build | None](source.build for source in sources if isinstance(source, Compile))
     queue = deque[Request](sources or requests.values())
     for answer in pool.answers(queue):
         if isinstance(answer, Compiled):
             assert tree is not None
-            left[answer.launchers] -= 1
+            left[answer.build] -= 1
             compiled.add(answer, tree)
             stem = tree.source(answer.source).path.stem
             alone = sum(source.path.stem == stem for source in tree.sources) == 1
             for name, request in [*requests.items()]:
                 port, kernel = tree.declared.names.port(name), request.kernel
-                of_it = alone and kernel.module == stem and not kernel.is_host_function and port in answer.kernels
-                if of_it or not left[kernel.is_host_function]:
+                in_it = kernel.build == answer.build and port in answer.kernels
+                if (alone and kernel.module == stem and in_it) or not left[kernel.build]:
                     queue.append(requests.pop(name))
         assert isinstance(answer, Outcome | Compiled)
         yield answer

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from conformance.engine.library import Found
+from conformance.engine.library import Finder, Found
 from conformance.engine.remote_executor import Executor
 from conformance.spec.kernel import Kernel
 
 
-@dataclass
-class VendorLibraries:
-    """What ``executor`` can open; nothing is compiled, so that ``broken`` and ``unavailable`` stay empty."""
+class VendorLibraries(Finder):
+    """What ``executor`` can open; nothing is compiled, so that no source is broken."""
 
-    executor: Callable[[], Executor]
-    broken: dict[str, str] = field(default_factory=dict)
-    unavailable: dict[str, str] = field(default_factory=dict)
+    def __init__(self, executor: Callable[[], Executor]) -> None:
+        super().__init__()
+        self._executor = executor
 
-    def find(self, call: Kernel) -> Found:
-        """What makes ``call``, or why nothing does. Raises ``HipError`` and ``Lost``."""
-        function, about = self.executor().library(call.name)
+    def find(self, kernel: Kernel) -> Found:
+        """What makes a call of the library, or why nothing does. Raises ``HipError`` and ``Lost``."""
+        function, about = self._executor().library(kernel.name)
         return Found(None, "not_run", None, about) if function is None else Found(function, "pass", about, None)

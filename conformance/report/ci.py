@@ -40,7 +40,7 @@ def render_junit(records: Records, specs: Specs, asked: Asked = NOT_ASKED) -> st
         for entry in selected_entries([record]):
             of_entry = results_of(entry, record, specs)
             for module in modules_of(entry, [record], specs):
-                title = module if entry == "kernel" else f"{ENTRY_ROWS[entry].part}: {module}"
+                title = module if ENTRY_ROWS[entry].in_coverage else f"{ENTRY_ROWS[entry].part}: {module}"
                 title += "" if len(found) == 1 else f" ({name})"
                 _suite(root, title, record, of_module(of_entry, module), facts, asked.expected, entry)
     if asked.unmet is not None and all(one.tag not in ("failure", "error") for one in root.iter()):

@@ -33,7 +33,7 @@ def render_comparison(found: Comparison, old: str, new: str) -> str:
         lines += _wrapped(f"they differ in: {', '.join(found.differing)}", "  ")
     lines.append("")
     for entry, changed in found.parts.items():
-        if entry == "kernel" or changed.compared or changed.left_out:
+        if ENTRY_ROWS[entry].in_coverage or changed.compared or changed.left_out:
             lines += _wrapped(_totals(changed, ENTRY_ROWS[entry].plural), "")
     lines += render_changes(found)
     every = (distance for changed in found.parts.values() for distance in changed.distances)
@@ -48,7 +48,7 @@ def render_comparison(found: Comparison, old: str, new: str) -> str:
 def render_changes(found: Comparison) -> list[str]:
     """What became worse and better, and what was not compared, as lines; empty where there is nothing to say. Those of
     launchers come behind, under titles of their own."""
-    titled = {entry: "" if entry == "kernel" else f"{ENTRY_ROWS[entry].plural} " for entry in found.parts}
+    titled = {entry: "" if ENTRY_ROWS[entry].in_coverage else f"{ENTRY_ROWS[entry].plural} " for entry in found.parts}
     return [line for entry, changed in found.parts.items() for line in _changed(changed, titled[entry])]
 
 
@@ -266,7 +266,7 @@ def _told(label: str, found: Comparison, specs: Specs) -> Iterator[Difference]:
         )
         for kind, group in groups:
             for one in group:
-                if entry == "own" or one.kernel in specs.of(entry):
+                if not ENTRY_ROWS[entry].in_specs or one.kernel in specs.of(entry):
                     was, now = _status(old.get(one.kernel), one.before), _status(new.get(one.kernel), one.after)
                     yield Difference(one.kernel, kind, label, was, now, _cases(one), entry == "launcher")
 

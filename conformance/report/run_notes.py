@@ -45,7 +45,7 @@ def robustness_note(rows: Sequence[KernelResult], specs: Specs, entry: Entry = "
     planned, ran, failed = (sum(getattr(row, name) for row in found) for name in ("planned", "cases", "failed"))
     if not planned:
         return None
-    of_them = "" if entry == "kernel" else f" of {ROWS[entry].plural}"
+    of_them = "" if ROWS[entry].in_coverage else f" of {ROWS[entry].plural}"
     what = f"{planned:,} more cases{of_them} are launches" if planned > 1 else "1 more case is a launch"
     text = (
         f"{what} that Candle's Rust side never makes, or that its own kernels get wrong; "

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.spec.entry import ENTRIES, Entry
+from conformance.spec.entry import ROWS as ENTRY_ROWS
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import SpecModule, Specs
 from conformance.status import EXPLAINED, ROWS, WORST_FIRST
@@ -114,8 +115,8 @@ def _placed(row: KernelResult, kernel: Kernel) -> KernelResult:
 def results_of(entry: Entry, record: Record, specs: Specs) -> list[KernelResult]:
     """As ``results``, of one kind of entry: one that was not selected is ``not_run``. Of own kernels it is what the
     record has, for a report knows them from it alone."""
-    if entry == "own":
-        return [*record.own]
+    if not ENTRY_ROWS[entry].in_specs:
+        return [*record.rows_of(entry)]
     given = {row.name: row for row in record.rows_of(entry)}
     known = specs.of(entry).items()
     return [_placed(given.get(name) or KernelResult.not_run(kernel), kernel) for name, kernel in known]
@@ -124,7 +125,7 @@ def results_of(entry: Entry, record: Record, specs: Specs) -> list[KernelResult]
 def aligned(entry: Entry, records: Sequence[Record], specs: Specs) -> list[list[KernelResult]]:
     """As ``results_of`` for each of ``records``, in one order for all of them: an own kernel that a record has not is
     ``not_run`` there. ``specs`` must have the own kernels of ``records`` (``with_recorded_own``)."""
-    if entry != "own":
+    if ENTRY_ROWS[entry].in_specs:
         return [results_of(entry, record, specs) for record in records]
     names = dict.fromkeys(row.name for record in records for row in record.own)
     given = [{row.name: row for row in record.own} for record in records]
@@ -134,7 +135,9 @@ def aligned(entry: Entry, records: Sequence[Record], specs: Specs) -> list[list[
 def selected_entries(records: Iterable[Record]) -> list[Entry]:
     """The kinds of entry that reports of these records tell of: kernels, and what some record has beside them."""
     found = list(records)
-    return [entry for entry in ENTRIES if entry == "kernel" or any(record.rows_of(entry) for record in found)]
+    return [
+        entry for entry in ENTRIES if ENTRY_ROWS[entry].in_coverage or any(record.rows_of(entry) for record in found)
+    ]
 
 
 def launcher_results(record: Record, specs: Specs) -> list[KernelResult]:
@@ -168,7 +171,7 @@ def own_modules(records: Iterable[Record]) -> dict[str, SpecModule]:
 
 def modules_of(entry: Entry, records: Iterable[Record], specs: Specs) -> dict[str, SpecModule]:
     """The modules of one kind of entry, by name; of own kernels those that ``records`` have."""
-    return own_modules(records) if entry == "own" else specs.modules_of(entry)
+    return specs.modules_of(entry) if ENTRY_ROWS[entry].in_specs else own_modules(records)
 
 
 def own_kernels(record: Record) -> str:

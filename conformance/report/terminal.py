@@ -29,13 +29,12 @@ from conformance.report.tally import (
     tally,
     worst,
 )
-from conformance.spec.entry import ENTRIES, Entry
+from conformance.spec.entry import BESIDES, ENTRIES, Entry
 from conformance.spec.entry import ROWS as ENTRY_ROWS
 from conformance.spec.load import SpecModule, Specs
 from conformance.status import EXPLAINED, ROWS, STATUSES
 from conformance.text import LOG, Screen, one_line, shortened
 
-_BESIDES = tuple(entry for entry in ENTRIES if entry != "kernel")
 """What is judged beside kernels, and counted apart."""
 
 _WORST_WIDTH = 48
@@ -65,7 +64,7 @@ def render_terminal(
     out: list[Text | Table] = []
     if kernels or not besides:
         out.append(_table(_Kind.of("kernel", found, rows, specs), found, rows, kernels, screen))
-    for entry in _BESIDES:
+    for entry in BESIDES:
         called = [results_of(entry, record, specs) for record in found]
         chosen = _chosen(found, called) & besides
         if chosen:
@@ -223,8 +222,12 @@ def _asked_for_less(record: Record, rows: Sequence[KernelResult]) -> bool:
 
 def _headline(name: str, record: Record, rows: Sequence[KernelResult], specs: Specs) -> Text:
     """What came of what was asked: of a selection, of the kernels that the port has, or of all."""
-    called = [row for row in (*record.launchers, *record.libraries) if row.status != "not_run"]
-    judged = [*(row for row in (*rows, *record.own) if _selected(record, row)), *called]
+    judged = [
+        row
+        for entry in ENTRIES
+        for row in _asked_for(entry, record, rows)
+        if not (ENTRY_ROWS[entry].may_be_not_run and row.status == "not_run")
+    ]
     style = "bold green" if judged and all(row.status == "pass" for row in judged) else "bold"
     return Text(f"{name}: {_result(record, rows, specs)}", style)
 
@@ -233,13 +236,8 @@ def _result(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:
     chosen = [row for row in rows if _selected(record, row)]
     if len(chosen) < len(rows):
         what = "recorded" if record.run.traces is not None and not record.run.patterns else "selected"
-        parts = (
-            ("", chosen, f"of {len(rows)}"),
-            ("launcher", record.launchers, f"of {len(specs.launchers)}"),
-            ("library call", record.libraries, f"of {len(specs.libraries)}"),
-            ("own kernel", [row for row in record.own if _selected(record, row)], "none is Candle's"),
-        )
-        said = [_of_selected(kind, what, part, among) for kind, part, among in parts if part]
+        parts = ((entry, _asked_for(entry, record, rows)) for entry in ENTRIES)
+        said = [_of_selected(entry, what, part, specs) for entry, part in parts if part]
         return ", ".join(said) if said else _coverage(record, rows, specs)
     total = tally(rows)
     missing = sum(row.status == "missing" for row in rows)
@@ -254,11 +252,19 @@ def _result(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:
     return "; ".join(filter(None, (have, lack, figures.own_kernels(record))))
 
 
-def _of_selected(kind: str, what: str, rows: Sequence[KernelResult], among: str) -> str:
+def _asked_for(entry: Entry, record: Record, rows: Sequence[KernelResult]) -> list[KernelResult]:
+    """The results of one kind of entry that were asked for; ``rows`` are those of all kernels."""
+    every = rows if ENTRY_ROWS[entry].in_coverage else record.rows_of(entry)
+    return [row for row in every if _selected(record, row)]
+
+
+def _of_selected(entry: Entry, what: str, rows: Sequence[KernelResult], specs: Specs) -> str:
     """``5 of 5 selected pass (of 748)``, ``1 of 1 selected launcher passes (of 49)``."""
+    kind, one = ENTRY_ROWS[entry], len(rows) == 1
     passing = sum(row.status == "pass" for row in rows)
-    noun = f" {kind}{'' if len(rows) == 1 else 's'}" if kind else ""
-    return f"{passing} of {len(rows)} {what}{noun} pass{'es' if len(rows) == 1 else ''} ({among})"
+    noun = "" if kind.in_coverage else f" {kind.noun if one else kind.plural}"
+    among = f"of {len(specs.of(entry))}" if kind.in_specs else "none is Candle's"
+    return f"{passing} of {len(rows)} {what}{noun} pass{'es' if one else ''} ({among})"
 
 
 def _coverage(record: Record, rows: Sequence[KernelResult], specs: Specs) -> str:
@@ -288,7 +294,7 @@ def _about(
     counts = Counter(row.status for row in rows if _selected(record, row))
     totals = [Text(f"{counts[status]} {status}", ROWS[status].style) for status in STATUSES if counts[status]]
     lines += [Text("  ").append(Text(", ").join(totals))] if totals else []
-    for entry in _BESIDES:
+    for entry in BESIDES:
         called = Counter(row.status for row in record.rows_of(entry))
         if called:
             said = ", ".join(f"{called[status]} {status}" for status in STATUSES if called[status])
@@ -305,7 +311,7 @@ def _about(
     for remark in notes:
         lines += indented(str(remark), "yellow") if remark.kind == "warning" else []
     lines += [Text(f"  {one_line(target)}: {compiles(rows, target)}") for target in record.run.builds]
-    for judged in (rows, *(results_of(entry, record, specs) for entry in _BESIDES)):
+    for judged in (rows, *(results_of(entry, record, specs) for entry in BESIDES)):
         if all(row.status not in EXPLAINED for row in judged):
             continue
         from conformance.report.causes import cause_lines, find_causes  # what a run without a failure does without

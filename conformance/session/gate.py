@@ -199,7 +199,9 @@ def _baseline(against: Against | None) -> list[_Condition]:
     if against.comparison is not None:
         compared = against.comparison.parts.items()
         # Of the kernels always, also where there are none in common.
-        counts = ", ".join(_compared(each, entry) for entry, each in compared if entry == "kernel" or each.compared)
+        counts = ", ".join(
+            _compared(each, entry) for entry, each in compared if ROWS[entry].in_coverage or each.compared
+        )
     return [_Condition("baseline", against.why is None, against.why or "", f"baseline {against.name}: {counts}")]
 
 
@@ -486,7 +488,7 @@ def _refused(against: Against) -> str | None:
         return "it was judged in another way or on another device; remove it to begin with this run"
     for entry, part in found.parts.items():
         if part.unjudged:
-            whole = "every kernel" if entry == "kernel" else "them too"
+            whole = "every kernel" if ROWS[entry].in_coverage else "them too"
             what = counted(len(part.unjudged), ROWS[entry].noun)
             verb = "was" if len(part.unjudged) == 1 else "were"
             return f"it has verdicts on {what} that {verb} not judged here; run {whole}"

@@ -89,11 +89,11 @@ def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
     from conformance.port.launchers import may_define
     from conformance.port.sources import find_sources
 
-    kernels = [kernel for kernel in kernels if not kernel.is_library]
+    kernels = [kernel for kernel in kernels if kernel.build is not None]
     excluded = {kernel.name for kernel in kernels if tree.declared.excluded(kernel.name) is not None}
-    names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.is_host_function]
+    names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.build == "launchers"]
     found = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
-    return [kernel for kernel in kernels if found or not kernel.is_host_function or kernel.name in excluded]
+    return [kernel for kernel in kernels if found or kernel.build != "launchers" or kernel.name in excluded]
 
 
 def judgeable(kernels: Sequence[Kernel]) -> list[Kernel]:

@@ -21,29 +21,56 @@ Entry = Literal["kernel", "launcher", "library", "own"]
 ENTRIES: tuple[Entry, ...] = get_args(Entry)
 """In the order of records and reports."""
 
+Build = Literal["kernels", "launchers"]
+"""What a source of a port is compiled to:
+
+- ``kernels``: a code object, or on the host its stand-in, with the ``__global__`` functions of the source;
+- ``launchers``: a shared library with its host functions, and the kernels that these launch.
+"""
+
+BUILDS: tuple[Build, ...] = get_args(Build)
+
 
 @dataclass(frozen=True)
 class EntryRow:
-    """What follows from what kind of entry something is.
-
-    ``noun`` is what sentences and tables call one of them. ``part`` is the field of ``Specs`` and of a record
-    that has these entries, and ``modules`` the field of ``Specs`` with their modules: each kind is counted apart, and
-    only kernels are the coverage.
-
-    ``is_host_function`` says that it is called, not launched: it gets a stream and chooses grid, block and shared
-    memory itself, and is compiled as host code. ``of_port`` says that a source of the port defines it: it can be
-    missing there, and a run of everything leaves it out where no source names one. ``must_be_there`` says that one
-    which was selected along with others and that nothing defines is a failure. ``in_baseline`` says that comparisons
-    of two records look at it.
-    """
+    """What follows from what kind of entry something is; each kind is counted apart."""
 
     noun: str
+    """What sentences and tables call one of them."""
+
     part: Literal["kernels", "launchers", "libraries", "own"]
+    """The field of ``Specs`` and of a record that has these entries."""
+
     modules: Literal["modules", "launcher_modules", "library_modules", "own_modules"]
+    """The field of ``Specs`` with their modules."""
+
     is_host_function: bool
-    of_port: bool
+    """It is called, not launched: it gets a stream, and chooses grid, block and shared memory itself."""
+
+    build: Build | None
+    """What a source of the port is compiled to for it; ``None``: no source of a port defines it."""
+
+    tried_if_excluded: bool
+    """One that the port excludes is looked for all the same, and what the port does have is judged."""
+
     must_be_there: bool
+    """One that was selected along with others and that nothing defines is a failure."""
+
+    may_be_not_run: bool
+    """One that the runtime cannot call is no failure."""
+
+    in_coverage: bool
+    """The percentage of a run is of these. Reports name others, and only where some were selected."""
+
+    in_specs: bool
+    """The harness's specs have them. Of others, which only a port's specs have, a report knows what the record says."""
+
     in_baseline: bool
+    """Comparisons of two records look at it."""
+
+    tried_otherwise: bool
+    """A failing case of it is launched in other ways too, to tell why it fails. A call of a library is no launch, and
+    what is asked of random numbers is not what is in the buffers."""
 
     @property
     def plural(self) -> str:
@@ -57,35 +84,58 @@ ROWS: Mapping[Entry, EntryRow] = {
         part="kernels",
         modules="modules",
         is_host_function=False,
-        of_port=True,
+        build="kernels",
+        tried_if_excluded=True,
         must_be_there=True,
+        may_be_not_run=False,
+        in_coverage=True,
+        in_specs=True,
         in_baseline=True,
+        tried_otherwise=True,
     ),
     "launcher": EntryRow(
         noun="launcher",
         part="launchers",
         modules="launcher_modules",
         is_host_function=True,
-        of_port=True,
+        build="launchers",
+        tried_if_excluded=False,
         must_be_there=False,
+        may_be_not_run=True,
+        in_coverage=False,
+        in_specs=True,
         in_baseline=True,
+        tried_otherwise=True,
     ),
     "library": EntryRow(
         noun="library call",
         part="libraries",
         modules="library_modules",
         is_host_function=True,
-        of_port=False,
+        build=None,
+        tried_if_excluded=False,
         must_be_there=True,
+        may_be_not_run=True,
+        in_coverage=False,
+        in_specs=True,
         in_baseline=False,
+        tried_otherwise=False,
     ),
     "own": EntryRow(
         noun="own kernel",
         part="own",
         modules="own_modules",
         is_host_function=False,
-        of_port=True,
+        build="kernels",
+        tried_if_excluded=True,
         must_be_there=True,
+        may_be_not_run=False,
+        in_coverage=False,
+        in_specs=False,
         in_baseline=True,
+        tried_otherwise=True,
     ),
 }
+
+BESIDES: tuple[Entry, ...] = tuple(entry for entry, row in ROWS.items() if not row.in_coverage)
+"""What is counted beside the kernels."""

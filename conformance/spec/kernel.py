@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from conformance.spec.entry import ROWS, Entry
+from conformance.spec.entry import ROWS, Build, Entry
 
 Role = Literal["scalar", "in", "out", "inout", "scratch", "stream", "device"]
 """The last three are of host functions: a buffer whose content afterwards is anybody's, the stream to put work on, and
@@ -126,9 +126,9 @@ class Kernel:
         return ROWS[self.entry].is_host_function
 
     @property
-    def is_library(self) -> bool:
-        """Whether this is a call of the vendor's library, which no source of a port defines."""
-        return not ROWS[self.entry].of_port
+    def build(self) -> Build | None:
+        """What a source is compiled to for it; ``None`` for a call of the vendor's library, which no source defines."""
+        return ROWS[self.entry].build
 
     def is_wrong_upstream(self, case: str) -> bool:
         """Whether Candle's own kernel gets ``case``, the text between a case id's brackets, wrong."""

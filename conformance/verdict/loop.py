@@ -17,6 +17,7 @@ from conformance.cases.launch import Launch
 from conformance.outcome import Evidence, Failure, Observation, Outcome
 from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.errors import HipError
+from conformance.spec.entry import ROWS
 from conformance.spec.kernel import Kernel
 from conformance.status import Status
 from conformance.verdict.blame import Action, Event, State, decide, launch_event
@@ -333,9 +334,8 @@ class _Loop:
     def _if_launched_otherwise(self, case: TrialCase, order: str, evidence: Evidence) -> Evidence:
         """``evidence`` of a failing case, and whether the kernel is right once info is as it reads it, with exact
         functions, on a gentler machine, or in another launch geometry. What may explain none of its cases is tried of
-        the first ones only. A call of a library is no launch, and what is asked of random numbers is not what is in the
-        buffers."""
-        if self.answers.instead is None or case.must_fault or self.kernel.is_library:
+        the first ones only."""
+        if self.answers.instead is None or case.must_fault or not ROWS[self.kernel.entry].tried_otherwise:
             return evidence
         first = self.counts.failed < _TRIED_OTHERWISE
         for launch in with_narrow_info(self.kernel, case.launch):

@@ -105,7 +105,7 @@ def generated(kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterat
 
 
 def with_wave(cases: Iterable[TrialCase], wave: int) -> Iterator[TrialCase]:
-    """``cases`` of a launcher with the device's own number of lanes for the argument that tells it."""
+    """``cases``, those of a launcher with the device's own number of lanes for the argument that tells it."""
     for case in cases:
         yield replace(case, launch=case.launch.with_lanes(wave))
 

@@ -163,6 +163,22 @@ def test_a_geometry_in_which_a_kernel_is_right_is_printed_as_a_row_of_the_toml()
     assert [line.strip() for line in cause_lines([finding])][-4:] == lines
 
 
+def test_what_is_said_of_an_own_kernel_names_no_kernel_of_candles() -> None:
+    case = (in_geometry("block = [512]"), ("shape=[3]",))
+    geometry = failing(case).model_copy(update={"name": "fadd_f32"})
+    (finding,) = find_causes([geometry], SPECS_LOADED)
+    assert finding.cause.title == "In another launch geometry than its spec's it is right"
+    parameters = row(status="signature", message="has 3 parameters").model_copy(update={"name": "fadd_f32"})
+    (finding,) = find_causes([parameters], SPECS_LOADED)
+    assert finding.cause.title == "Other parameters than in its spec"
+    assert "Candle" not in finding.advice
+
+
+def test_a_case_whose_failure_is_not_shown_is_told_by_its_id() -> None:
+    (finding,) = find_causes([failing((OTHER, ("shape=[3],values=unit",)))], SPECS_LOADED)
+    assert cause_lines([finding])[-1].strip() == "first: uneg_f32(shape=[3],values=unit)"
+
+
 def test_a_geometry_that_only_one_of_several_failing_cases_bears_out_is_none() -> None:
     row = failing((in_geometry("block = [512]"), ("shape=[3]",)), (OTHER, ("shape=[4]",)))
     assert named(row) == [("not recognised", ["uneg_f32"])]
@@ -271,5 +287,6 @@ def test_what_failing_cases_share_is_told_unless_chance_would_give_as_much() -> 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=[cause.id for cause in CAUSES])
 def test_neither_a_title_nor_what_to_do_is_cut_short_on_a_terminal(cause: Cause) -> None:
-    assert len(f"  748 kernels: {cause.title} [N04]") <= WIDTH
-    assert len(f"      to do: {cause.advice}") <= WIDTH
+    for told in (cause, cause.of_own_kernels()):
+        assert len(f"  748 kernels: {told.title} [N04]") <= WIDTH
+        assert len(f"      to do: {told.advice}") <= WIDTH

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.emulate.installation import FUNCTIONS, SCRIPTS, absent_functions, environment
+from conformance.emulate.installation import FUNCTIONS, SCRIPTS, absent_functions, environment, runtime_plan
 from conformance.port.compiling.target import NoHipcc, require_hipcc
-from conformance.runtimes.isa.build import isa_plan
 
 PROGRAMS = Path(__file__).with_name("programs")
 TARGETS = ("gfx942", "gfx1100")
@@ -67,6 +66,25 @@ def test_a_program_that_loads_a_code_object_computes(built: Build, arch: str, tm
     assert emulate("--arch", arch, "--", "hipcc", *options).returncode == 0
     done = emulate("--arch", arch, "--", built("module.cpp", arch), code)
     assert (done.returncode, done.stdout, done.stderr) == (0, "1 199\n", "")
+
+
+@pytest.mark.nightly("builds the runtime of programs and a program")
+@pytest.mark.parametrize("arch", TARGETS)
+def test_devices_memory_streams_symbols_and_threads_are_as_programs_use_them(built: Build, arch: str) -> None:
+    done = emulate("--arch", arch, "--devices", 2, "--", built("api.hip", arch))
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+@pytest.mark.nightly("builds the runtime of programs and two programs")
+def test_compressed_code_objects_are_read(built: Build, tmp_path: Path) -> None:
+    built("saxpy.hip", "gfx942")  # or skips
+    bundle, program = tmp_path / "saxpy.bundle", tmp_path / "saxpy"
+    source = PROGRAMS / "saxpy.hip"
+    assert emulate("--", "hipcc", "--offload-compress", source, "-o", program).returncode == 0
+    assert emulate("--", program).stdout == "gfx942 64 lanes: 0 of 1000 wrong\n"
+    assert emulate("--", "hipcc", "--offload-compress", "--genco", source, "-o", bundle).returncode == 0
+    assert bundle.read_bytes()[:4] == b"CCOB"
+    assert emulate("--", built("module.cpp", "gfx942"), bundle).stdout == "1 199\n"
 
 
 @pytest.mark.nightly("builds the runtime of programs and a program")
@@ -200,8 +218,10 @@ def test_a_program_that_cannot_be_started_is_told_as_by_a_shell(tmp_path: Path) 
     assert [emulate("--", missing).returncode, emulate("--", text).returncode] == [127, 126]
 
 
-@pytest.mark.slow("starts the command three times")
-@pytest.mark.parametrize("words", [(), ("--print-env", "--", "true"), ("--arch", "gfx1", "--", "true")])
+@pytest.mark.slow("starts the command four times")
+@pytest.mark.parametrize(
+    "words", [(), ("--print-env", "--", "true"), ("--arch", "gfx1", "--", "true"), ("--devices", "0", "--", "true")]
+)
 def test_bad_usage_is_a_sentence(words: tuple[str, ...]) -> None:
     done = emulate(*words)
     assert done.returncode == 2
@@ -219,8 +239,8 @@ def test_the_installation_comes_first_and_choices_of_the_caller_stay() -> None:
 
 def test_every_function_of_hip_is_there_or_says_that_it_is_not() -> None:
     names = functions()
-    absent = absent_functions(isa_plan())
+    absent = absent_functions(runtime_plan())
     assert names == sorted(set(names))
     assert set(absent) < set(names)
     assert "hipGraphCreate" in absent
-    assert "hipModuleLaunchKernel" not in absent
+    assert not {"hipModuleLaunchKernel", "hipDeviceGet", "hipMemcpy_spt"} & set(absent)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from conformance.engine.judge_process import Judge
-from conformance.engine.library import LostLoading
+from conformance.engine.library import Library, LostLoading
 from conformance.engine.messages import RunCases
+from conformance.engine.modes import Tree
 from conformance.engine.protocol import EndOfExecutor
 from conformance.engine.remote_executor import Lost
 from conformance.outcome import Outcome
@@ -241,8 +243,8 @@ def confirmed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, int]]
     ) -> tuple[str, int]:
         judge = Judge.__new__(Judge)
         executors = Executors(survives, iter(suspects), fresh)
-        library = SimpleNamespace(broken={}, unavailable={}, refused=set(), load_no_parts=lambda _: None)
-        judge._losses, judge._deadly = set(), {"kernel": {}}  # type: ignore[assignment]
+        library = Library(Tree(Path("port")), SimpleNamespace(), lambda: None)  # type: ignore[arg-type, return-value]
+        judge._losses, judge._finders = set(), {"kernel": library}
         judge._executors, judge._library = executors, library  # type: ignore[assignment]
         left = iter(attempts)
 
@@ -253,7 +255,6 @@ def confirmed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, int]]
             return found
 
         monkeypatch.setattr(judge, "_attempt", attempt)
-        monkeypatch.setattr(judge, "_loader", lambda _: library)
         monkeypatch.setattr(judge, "_process_lost", lambda *_: Outcome(name="fill_u8", status="crash"))
         try:
             status: str = judge._confirmed(KERNEL, RunCases(KERNEL, None), None).status

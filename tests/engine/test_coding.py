@@ -53,6 +53,7 @@ SAMPLES: dict[str, object] = {
     "printed": "",
     "how": "signal SIGSEGV",
     "ready": READY,
+    "build": "launchers",
     "suspect": True,
     "loss": "garbled",
     "kernels": KERNELS,

@@ -16,6 +16,7 @@ from conformance.engine.run import run, to_compile
 from conformance.outcome import Outcome
 from conformance.port import launchers as linked
 from conformance.runtimes.kind import Choice
+from conformance.spec.entry import Build
 from conformance.spec.load import load_specs
 
 SPECS = load_specs()
@@ -69,14 +70,14 @@ def ran(monkeypatch: pytest.MonkeyPatch, tree: Tree, *answers: Compiled) -> tupl
     return order, asked, result
 
 
-def compiled(tree: Tree, file: str, *kernels: str, error: str | None = None, launchers: bool = False) -> Compiled:
+def compiled(tree: Tree, file: str, *kernels: str, error: str | None = None, build: Build = "kernels") -> Compiled:
     (source,) = (source for source in tree.sources if source.label.endswith(file))
-    return Compiled(source.label, error, kernels=kernels, launchers=launchers)
+    return Compiled(source.label, error, kernels=kernels, build=build)
 
 
 def test_a_kernel_waits_for_its_own_source_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = port(tmp_path, "fill.hip", "unary.hip", "mmvq.hip")
-    mmvq = compiled(tree, "mmvq.hip", launchers=True)
+    mmvq = compiled(tree, "mmvq.hip", build="launchers")
     answers = compiled(tree, "fill.hip", FILL, CONST), compiled(tree, "unary.hip", UNARY), mmvq
     order, _, result = ran(monkeypatch, tree, *answers)
     assert order == ["fill.hip", FILL, CONST, "unary.hip", UNARY, "mmvq.hip", LAUNCHER]
@@ -87,7 +88,7 @@ def test_what_its_own_source_lacks_waits_for_all_sources_and_a_launcher_for_libr
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = port(tmp_path, "fill.hip", "unary.hip", "mmvq.hip")
-    mmvq = compiled(tree, "mmvq.hip", error="error: no", launchers=True)
+    mmvq = compiled(tree, "mmvq.hip", error="error: no", build="launchers")
     answers = compiled(tree, "fill.hip", FILL), mmvq, compiled(tree, "unary.hip", error="error: a defect")
     order, asked, result = ran(monkeypatch, tree, *answers)
     assert order == ["fill.hip", FILL, "mmvq.hip", LAUNCHER, "unary.hip", CONST, UNARY]
@@ -99,7 +100,7 @@ def test_what_its_own_source_lacks_waits_for_all_sources_and_a_launcher_for_libr
 def test_of_two_sources_with_a_name_neither_decides_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = port(tmp_path, "a/fill.hip", "b/fill.hip", "unary.hip", "mmvq.hip")
     files = [compiled(tree, "a/fill.hip", FILL, CONST), compiled(tree, "b/fill.hip", FILL, CONST)]
-    rest = compiled(tree, "unary.hip", UNARY), compiled(tree, "mmvq.hip", launchers=True)
+    rest = compiled(tree, "unary.hip", UNARY), compiled(tree, "mmvq.hip", build="launchers")
     order, _, _ = ran(monkeypatch, tree, *files, *rest)
     assert order == ["fill.hip", "fill.hip", "unary.hip", FILL, CONST, UNARY, "mmvq.hip", LAUNCHER]
 
@@ -108,16 +109,16 @@ def test_sources_with_most_kernels_come_first_and_libraries_last(tmp_path: Path)
     tree = port(tmp_path, "fill.hip", "mmvq.hip", "ternary.hip", "unary.hip")
     names = ("where_u8_f32", UNARY, "uexp_f32", "usin_f32", FILL, CONST, LAUNCHER)
     requests = to_compile([tree], [SPECS.entry(name) for name in names])
-    found = [(one.source.rpartition("/")[2], one.launchers) for one in requests if isinstance(one, Compile)]
-    assert found == [("unary.hip", False), ("fill.hip", False), ("ternary.hip", False), ("mmvq.hip", True)]
+    found = [(one.source.rpartition("/")[2], one.build) for one in requests if isinstance(one, Compile)]
+    assert found == [(f"{name}.hip", "kernels") for name in ("unary", "fill", "ternary")] + [("mmvq.hip", "launchers")]
 
 
 def test_libraries_come_first_where_there_are_judges_for_kernels_too(tmp_path: Path) -> None:
     tree = port(tmp_path, "fill.hip", "mmvq.hip")
     kernels = [SPECS.entry(name) for name in (FILL, LAUNCHER)]
-    for judges, expected in ((1, [False, True]), (2, [True, False])):
+    for judges, expected in ((1, ["kernels", "launchers"]), (2, ["launchers", "kernels"])):
         requests = to_compile([tree], kernels, judges)
-        assert [one.launchers for one in requests if isinstance(one, Compile)] == expected
+        assert [one.build for one in requests if isinstance(one, Compile)] == expected
 
 
 def test_a_source_of_many_kernels_is_asked_for_in_parts(tmp_path: Path) -> None:

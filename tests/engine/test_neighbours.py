@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +13,8 @@ from conformance.engine.coding import from_map, to_map
 from conformance.engine.executor_client import ExecutorClient
 from conformance.engine.ipc import pair
 from conformance.engine.judge_process import Judge
-from conformance.engine.library import LostLoading
+from conformance.engine.library import Library, LostLoading
+from conformance.engine.modes import Tree
 from conformance.engine.protocol import EndOfExecutor, LostExecutor, Ready, WantExecutor
 from conformance.engine.remote_executor import Lost
 from conformance.processes import InfrastructureError
@@ -32,10 +35,11 @@ class Told:
 )
 def test_a_source_is_broken_by_losses_of_its_own_only(suspect: bool, deadly: list[str]) -> None:
     judge = Judge.__new__(Judge)
-    judge._losses, judge._deadly, judge._executors = set(), {"kernel": {}}, Told(suspect)  # type: ignore[assignment]
+    judge._losses, judge._executors = set(), Told(suspect)  # type: ignore[assignment]
+    library = Library(Tree(Path("port")), SimpleNamespace(), lambda: None)  # type: ignore[arg-type, return-value]
     for _ in range(2):
-        judge._lost_loading("kernel", LostLoading("port/fill.hip", Lost("ended", "its process ended")), fresh=False)
-    assert list(judge._deadly["kernel"]) == deadly
+        judge._lost_loading(library, LostLoading("port/fill.hip", Lost("ended", "its process ended")), fresh=False)
+    assert list(library.deadly) == deadly
 
 
 class Answers:

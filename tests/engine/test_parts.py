@@ -23,6 +23,7 @@ from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
+from conformance.spec.entry import Build
 from conformance.spec.load import load_specs
 from conformance.toolchains.compile_error import CompileError
 
@@ -64,14 +65,14 @@ class Machine:
             raise failure
         return None if failure is not None else Made(name.encode())
 
-    def compiled(self, source: KernelSource) -> Made:
+    def compiled(self, source: KernelSource, build: Build = "kernels") -> Made:
         self.done.append(WHOLE)
         failure = self.fails.get(f"compiling {WHOLE}")
         if failure is not None:
             raise failure
         return Made(WHOLE.encode(), broken=self.broken)
 
-    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, list[KernelRow]]:
+    def load(self, code: bytes, label: str, build: Build = "kernels") -> tuple[int, list[KernelRow]]:
         name = code.decode()
         failure = self.fails.get(f"loading {name}")
         if failure is not None:
@@ -79,7 +80,7 @@ class Machine:
         self.loaded.append(name)
         return len(self.loaded) - 1, [row(kernel) for kernel in self.has[name]]
 
-    def function(self, module: int, name: str, launcher: bool = False) -> RemoteFunction | None:
+    def function(self, module: int, name: str) -> RemoteFunction | None:
         return RemoteFunction(f"{name} of {self.loaded[module]}", 0)
 
 
@@ -174,8 +175,8 @@ def test_a_part_that_costs_the_executor_is_not_loaded_for_ever(machine: Machine,
     with pytest.raises(LostLoading) as lost:
         library.find(NEG)
     assert lost.value.source == label(library)
-    library.load_no_parts(label(library))
-    library.broken = {label(library): "error: its code cannot be loaded: signal 11"}
+    library.blame(label(library), "error: its code cannot be loaded: signal 11")
+    library.begin({}, {})
     assert [library.find(kernel).status for kernel in (NEG, SIN)] == ["compile_error", "compile_error"]
     assert WHOLE not in machine.done
 

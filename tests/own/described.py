@@ -111,6 +111,11 @@ def described(port: OwnPort) -> OwnPort:
     """``port`` with these kernels in place of its others."""
     for path in (port.spec, port.reference, port.kernels):
         path.unlink()
+    return with_described(port)
+
+
+def with_described(port: OwnPort) -> OwnPort:
+    """``port`` with these kernels beside its others."""
     port.declaration.write_text(port.declaration.read_text() + 'families = "parity/families"\n')
     families = port.folder / "parity" / "families"
     families.mkdir()

@@ -96,14 +96,14 @@ class Port(Held):
         """A fresh executor with the code loaded."""
         state = self._start()
         code, label, self._launchers = self._code
-        self._module, _ = self._executor.load(code, label, self._launchers)
+        self._module, _ = self._executor.load(code, label, "launchers" if self._launchers else "kernels")
         self._functions: dict[str, RemoteFunction | None] = {}
         self.used = False
         assert state.ready is not None
 
     def function(self, name: str) -> RemoteFunction | None:
         if name not in self._functions:
-            self._functions[name] = self._executor.function(self._module, name, self._launchers)
+            self._functions[name] = self._executor.function(self._module, name)
         return self._functions[name]
 
     def choose(self, number: int) -> None:

@@ -109,8 +109,14 @@ def _measured(arguments: argparse.Namespace) -> tuple[BenchRecord, BaseException
 def of_one_kind(chosen: list[Kernel], kind: RuntimeKind) -> list[Kernel]:
     """The kernels among ``chosen``, or the launchers where there are only such: no mean is over both.
 
-    Raises ``UsageError`` for launchers where their calls cannot be timed.
+    Raises ``UsageError`` for launchers where their calls cannot be timed, and for calls of a vendor's library, which
+    are not the port's.
     """
+    calls = [kernel.name for kernel in chosen if kernel.build is None]
+    if calls:
+        raise UsageError(
+            f"bench times kernels and launchers; {calls[0]} is a call of the vendor's library: leave it out"
+        )
     kernels = [kernel for kernel in chosen if not kernel.is_host_function]
     if kernels:
         left = len(chosen) - len(kernels)

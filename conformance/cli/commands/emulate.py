@@ -21,6 +21,7 @@ EXIT_CODES = (
     "0 and all others: that of the program; 2 bad usage; 126 and 127: the program cannot be started, or is not there"
 )
 _CANNOT, _NOT_FOUND = 126, 127
+MOST_DEVICES = 16
 
 
 def _gpu(text: str) -> str:
@@ -29,8 +30,17 @@ def _gpu(text: str) -> str:
     return text
 
 
+def _devices(text: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text) <= MOST_DEVICES):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST_DEVICES}")
+    return int(text)
+
+
 def options(parser: CommandParser) -> None:
     parser.add_argument("--arch", type=_gpu, default=TARGETS[0], metavar="GFX", help=f"the GPU: {', '.join(TARGETS)}")
+    parser.add_argument(
+        "--devices", type=_devices, default=1, metavar="N", help=f"how many GPUs, all alike: 1 to {MOST_DEVICES}"
+    )
     parser.add_argument("--print-env", action="store_true", help="print the variables, NAME=VALUE, and run nothing")
     parser.add_argument("--shell", action="store_true", help="start $SHELL in the environment")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
@@ -42,7 +52,7 @@ def command(arguments: argparse.Namespace) -> int:
     if bool(words) + arguments.print_env + arguments.shell != 1:
         raise UsageError("emulate takes one of: -- COMMAND, --print-env, --shell")
     root = installation(arguments.arch)
-    variables = environment(root, arguments.arch, os.environ)
+    variables = environment(root, arguments.arch, os.environ, arguments.devices)
     if arguments.print_env:
         print("\n".join(f"{name}={value}" for name, value in variables.items()))
         return 0

@@ -10,14 +10,14 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from conformance.cases.case import Case
 from conformance.cases.geometry import launched_as
 from conformance.cases.launch import Launch
 from conformance.engine.compiler import Compiler, compile_answer
+from conformance.engine.executor_server import load_module
 from conformance.engine.ipc import Channel, Progress
-from conformance.engine.library import Library
+from conformance.engine.library import Library, TreeLoader
 from conformance.engine.linked_launchers import Launchers
 from conformance.engine.messages import Compile, Compiled, Ready, Setup, run_member
 from conformance.engine.protocol import KernelRow
@@ -35,8 +35,9 @@ from conformance.processes import Supervisor
 from conformance.processes.child import no_core_files
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.calling import Misuse
-from conformance.runtimes.hip.device import Device, Function
+from conformance.runtimes.hip.device import Device, Function, HostModule, Module
 from conformance.runtimes.hip.errors import HipError
+from conformance.spec.entry import Build
 from conformance.verdict.blame import costs_device
 
 EMPTY = KernelSource(Path(__file__).with_name("empty_kernel.hip"), Path(__file__).parent)
@@ -48,19 +49,17 @@ class LocalLoader:
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._modules: list[Any] = []
+        self._modules: list[Module | HostModule] = []
         self.functions: list[Function] = []
 
-    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, Sequence[KernelRow] | None]:
-        module = self._device.load_launchers(code, label) if launchers else self._device.load(code, label)
+    def load(self, code: bytes, label: str, build: Build = "kernels") -> tuple[int, Sequence[KernelRow] | None]:
+        module = load_module(self._device, code, label, build)
         self._modules.append(module)
-        if launchers:
-            return len(self._modules) - 1, None
-        rows = self._device.runtime.module_kernels(int(module.handle))
+        rows = self._device.runtime.module_kernels(int(module.handle)) if isinstance(module, Module) else None
         return len(self._modules) - 1, None if rows is None else tuple(map(KernelRow.of, rows))
 
-    def function(self, module: int, name: str, launcher: bool = False) -> RemoteFunction | None:
-        function = (self._device.launcher if launcher else self._device.function)(self._modules[module], name)
+    def function(self, module: int, name: str) -> RemoteFunction | None:
+        function = self._device.function(self._modules[module], name)
         if function is None:
             return None
         self.functions.append(function)
@@ -87,31 +86,29 @@ class Timer:
         )
         self._loader = LocalLoader(device)
         self._bench: Bench | None = None
-        self._libraries: list[Library] = []
-        self._launchers: list[Launchers] = []
+        self._finders: list[dict[Build, TreeLoader]] = []
         self._adapters = [tree.declared.adapter for tree in mode.trees]
         self._geometry = [tree.declared.launch for tree in mode.trees]
         self._plain = Compiler(setup, NO_OPTIONS, supervisor, progress.begin, lambda: self.ready)
         for tree in mode.trees:
             compiler = Compiler(setup, tree.options, supervisor, progress.begin, lambda: self.ready)
-            self._libraries.append(Library(tree, compiler, lambda: self._loader))
-            self._launchers.append(Launchers(tree, compiler, lambda: self._loader))
+            finders = (Library(tree, compiler, lambda: self._loader), Launchers(tree, compiler, lambda: self._loader))
+            self._finders.append({finder.build: finder for finder in finders})
 
     def answer(self, request: Compile | Time) -> Compiled | Timed:
         """Compile one source of a tree, or time one case; raises ``ValueError`` for bad input."""
         if isinstance(request, Compile):
-            trees = self._launchers if request.launchers else self._libraries
-            return compile_answer(request, trees[request.tree].compile)
+            return compile_answer(request, self._finders[request.tree][request.build].compile)
         return self._time(request)
 
     def _time(self, request: Time) -> Timed:
         kernel, case = request.kernel, request.case.id
         self._progress.begin(case)
         trees: list[tuple[str, Function]] = []
-        parts = zip(("--kernels", "--against"), self._libraries, self._launchers, request.broken, strict=False)
-        for tree, library, launchers, broken in parts:
-            library.broken.update(broken)
-            found = launchers.find(kernel) if kernel.is_host_function else library.find(kernel)
+        assert kernel.build is not None, "bench selects no calls of a vendor's library"
+        for tree, finders, broken in zip(("--kernels", "--against"), self._finders, request.broken, strict=False):
+            finders["kernels"].broken.update(broken)
+            found = finders[kernel.build].find(kernel)
             if found.function is None:
                 why = f"{found.status}: {found.message or 'no source defines it'} (the tree of {tree})"
                 return Timed(kernel.name, case, error=why)
@@ -122,8 +119,7 @@ class Timer:
                 empty = self._empty_kernel() if self._kind.asynchronous else None
                 self._bench = Bench(self._device, self._kind.asynchronous, empty)
             self._progress.begin(case)
-            launch = large_launch(kernel, request.case)
-            launch = launch.with_lanes(self.ready.wave) if kernel.is_host_function else launch
+            launch = large_launch(kernel, request.case).with_lanes(self.ready.wave)
             own = [self._own(rows, request.case, launch) for rows in self._geometry]
             what = (case, request.size, kernel.launch)
             if self._bench is None:

@@ -147,7 +147,7 @@ def _shortly(row: KernelResult) -> str:
 
 
 @dataclass(frozen=True)
-class Choice:
+class DeclaredChoice:
     """What a port declares of some of its kernels in its candle-parity.toml, not escaped."""
 
     port: str
@@ -198,13 +198,13 @@ class Board:
                 found.append(OwnKernels(column.port, column.level, len(rows), len(rows) - len(failing), failing))
         return found
 
-    def declared(self) -> list[Choice]:
+    def declared(self) -> list[DeclaredChoice]:
         """What each port declares, with the runs in whose records it is."""
         runs: dict[tuple[str, str, str], list[str]] = {}
         for column in self.judged:
             for text, kernels in declared(column.record.rows):
                 runs.setdefault((column.port, text, kernels), []).append(column.level)
-        return [Choice(port, ", ".join(levels), text, names) for (port, text, names), levels in runs.items()]
+        return [DeclaredChoice(port, ", ".join(levels), text, names) for (port, text, names), levels in runs.items()]
 
     def groups(self) -> list[tuple[str, str, list[int]]]:
         """Module, family (empty: the whole module) and the numbers of their kernels; all kernels come first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.outcome import Evidence
 from conformance.spec.kernel import Kernel
@@ -15,7 +15,8 @@ class Cause:
     Of a failing case: one of ``faults``; one of ``answers`` (a name that ends in a blank stands for all that begin so);
     no other ``elements`` than these, and one of ``has`` among them; one of ``traits``; a kernel of one of ``launches``,
     ``dtypes`` and ``ops``. ``holds`` lists conditions on all cases of the kernel, by name. With ``part`` it may explain
-    some of a kernel's failing cases and leave the rest to others. ``title`` and ``advice`` are what is printed.
+    some of a kernel's failing cases and leave the rest to others. ``title`` and ``advice`` are what is printed, of own
+    kernels ``own_title`` and ``own_advice`` where there are such: Candle launches none of these.
     """
 
     id: str
@@ -32,6 +33,14 @@ class Cause:
     ops: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
     part: bool = False
+    own_title: str = ""
+    own_advice: str = ""
+
+    def of_own_kernels(self) -> Cause:
+        """The same cause, told of kernels that a port has and Candle has not."""
+        if not self.own_title:
+            return self
+        return replace(self, title=self.own_title, advice=self.own_advice)
 
     def fits(self, evidence: Evidence, traits: frozenset[str], kernel: Kernel) -> bool:
         """Whether a failing case of ``kernel`` is as this cause makes it."""

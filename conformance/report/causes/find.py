@@ -28,7 +28,14 @@ from conformance.verdict.wrong_buffers import SCALED_BY
 MIXED = Cause("mixed", "", "Several causes in one kernel, not told apart", "take the failing cases one by one")
 UNKNOWN = Cause("not recognised", "", "Not recognised", "the evidence fits no known cause: see the first case")
 
-SIGNATURE = Cause("signature", "L05", "Other parameters than Candle's", "take Candle's parameters in its order")
+SIGNATURE = Cause(
+    "signature",
+    "L05",
+    "Other parameters than Candle's",
+    "take Candle's parameters in its order",
+    own_title="Other parameters than in its spec",
+    own_advice="give kernel and spec the same parameters, in the same order",
+)
 
 _CHANCE = 5e-3
 """How likely it may be, for a trait to be named, that as many cases drawn from all of them have it."""
@@ -117,7 +124,8 @@ def find_causes(rows: Sequence[KernelResult], specs: Specs) -> list[Finding]:
     """
     found: dict[tuple[str, str], Finding] = {}
     for row in rows:
-        what = ROWS[kernel_of(row, specs).entry].noun
+        entry = kernel_of(row, specs).entry
+        what = ROWS[entry].noun
         if row.known_reason:
             continue
         if row.status == "compile_error":
@@ -130,7 +138,8 @@ def find_causes(rows: Sequence[KernelResult], specs: Specs) -> list[Finding]:
         for cause, detail, share in _causes_of(row, specs):
             key = _TYPES.sub("T", detail) if cause is SIGNATURE else detail
             text = detail if key == detail else f"{detail}, in {row.name}"
-            found.setdefault((cause.id, key), Finding(cause, detail=text, what=what)).shares.append(share)
+            told = cause.of_own_kernels() if entry == "own" else cause
+            found.setdefault((cause.id, key), Finding(told, detail=text, what=what)).shares.append(share)
     last = (MIXED.id, UNKNOWN.id)
     ages = older_candle(
         {key[0]: {share.kernel.name for share in finding.shares} for key, finding in found.items()},

@@ -89,11 +89,7 @@ def described(finding: Finding) -> list[str]:
     found = evidence(finding)
     lines += [text for text in (found, finding.age) if text]
     if cause is UNKNOWN:
-        first = finding.shares[0]
-        case = next((failure for failure in first.kernel.failures if _is_of(failure, first)), None)
-        lines.append(
-            f"first: {case.case}: {case.why}" if case else f"first: {first.kernel.name}: {first.kernel.message}"
-        )
+        lines.append(f"first: {_first_case(finding.shares[0])}")
     else:
         lines += [f"to do: {finding.advice}", *finding.declaration]
     return lines
@@ -112,6 +108,15 @@ def title(finding: Finding) -> str:
     parts = [f"{finding.cause.title}{several}", finding.place, detail]
     named = ": ".join(part for part in parts if part)
     return f"{counted(len(finding.shares), finding.what)}: {named}"
+
+
+def _first_case(share: Share) -> str:
+    """A case of the cause and why it fails; its id alone where the record shows the failures of other cases only."""
+    case = next((failure for failure in share.kernel.failures if _is_of(failure, share)), None)
+    if case is not None:
+        return f"{case.case}: {case.why}"
+    name = share.kernel.name
+    return f"{name}({share.cases[0].text})" if share.cases else f"{name}: {share.kernel.message}"
 
 
 def _is_of(failure: Failure, share: Share) -> bool:

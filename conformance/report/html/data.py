@@ -180,14 +180,14 @@ def _kernel(kernel: Kernel, columns: Sequence[KernelResult], specs: Specs, pools
         "op": row,
         "dtype": column,
         "upstream": kernel.upstream,
-        "link": None if kernel.entry == "own" else url(upstream_url(columns[0], specs)),
+        "link": url(upstream_url(columns[0], specs)) if ROWS[kernel.entry].in_specs else None,
         "params": pools["params"].number(
             [[one.name, f"{one.dtype}{'*' if one.pointer else ''}", one.role] for one in kernel.params]
         ),
         "bound": pools["bounds"].number([kernel.tolerance.ulp, kernel.tolerance.library_ulp, kernel.tolerance.source]),
         "runs": [],
     }
-    if kernel.entry != "kernel":
+    if not ROWS[kernel.entry].in_coverage:
         entry["part"] = ROWS[kernel.entry].part
     if notes:
         entry["notes"] = pools["notes"].number(notes)

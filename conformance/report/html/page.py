@@ -59,9 +59,9 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
     names = labels(found)
     rows = [results(record, specs) for record in found]
     every: dict[Entry, list[list[KernelResult]]] = {
-        entry: rows if entry == "kernel" else aligned(entry, found, specs) for entry in selected_entries(found)
+        entry: rows if ROWS_OF[entry].in_coverage else aligned(entry, found, specs) for entry in selected_entries(found)
     }
-    parts: dict[Entry, list[list[KernelResult]]] = {entry: its for entry, its in every.items() if entry != "kernel"}
+    parts = {entry: its for entry, its in every.items() if not ROWS_OF[entry].in_coverage}
     changed = changes(found, baseline, specs)
     head = headline(found, names, rows, specs)
     trends = _trends(found, names, rows, baseline, changed, specs)

@@ -50,6 +50,14 @@ class Module:
 
 
 @dataclass(frozen=True)
+class HostModule:
+    """A loaded source that was compiled with its host code; ``handle`` is the runtime's number of it."""
+
+    handle: int
+    code: bytes
+
+
+@dataclass(frozen=True)
 class Function:
     """A kernel of a loaded module, a launcher by its address, or what calls a library."""
 
@@ -158,8 +166,11 @@ class Device:
             module = self._modules[digest] = Module(handle, code, {})
         return module
 
-    def function(self, module: Module, name: str) -> Function | None:
-        """The kernel ``name`` of ``module``, or ``None`` when the module does not define it."""
+    def function(self, module: Module | HostModule, name: str) -> Function | None:
+        """The kernel ``name`` of ``module``, or its host function by its address; ``None`` where it defines none."""
+        if isinstance(module, HostModule):
+            address = cast("LauncherRuntime", self.runtime).symbol(module.handle, name)
+            return None if address is None else Function(name, address)
         if name not in module.functions:
             result = self.hip.hipModuleGetFunction(module.handle, name.encode())
             missing = int(result[0]) == int(self.hip.hipError_t.hipErrorNotFound)
@@ -167,14 +178,9 @@ class Device:
             module.functions[name] = None if missing else Function(name, handle)
         return module.functions[name]
 
-    def load_launchers(self, code: bytes, what: str) -> Module:
+    def load_launchers(self, code: bytes, what: str) -> HostModule:
         """The module of a source that was compiled with its host code; raises ``HipError``."""
-        return Module(cast("LauncherRuntime", self.runtime).load_launchers(code, what), code, {})
-
-    def launcher(self, module: Module, name: str) -> Function | None:
-        """The host function ``name`` of a module of ``load_launchers``, by its address, or ``None``."""
-        address = cast("LauncherRuntime", self.runtime).symbol(module.handle, name)
-        return None if address is None else Function(name, address)
+        return HostModule(cast("LauncherRuntime", self.runtime).load_launchers(code, what), code)
 
     def stream(self) -> int:
         """The stream that launchers are given: not the null stream, which too much would be on by mistake."""

@@ -41,11 +41,11 @@ def isa_plan() -> Plan:
             *(INCLUDE / "simt" / name for name in ("attributes.inc", "errors.inc", "properties.h")),
             HERE / "runtime",
         ),
-        options=(*_STRICT, *_instructions()),
+        options=(*_STRICT, *vector_instructions()),
     )
 
 
-def _instructions() -> tuple[str, ...]:
+def vector_instructions() -> tuple[str, ...]:
     """The compiler's options for vector instructions that this processor has: lanes are arrays.
 
     For x86-64-v2 alone compilers split every access of 32 bytes in two, as was good for processors without AVX2.

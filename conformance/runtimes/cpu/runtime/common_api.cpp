@@ -82,6 +82,11 @@ SIMT_API int hipGetDeviceProperties(void *out, int device) {
   p.maxThreadsPerMultiProcessor = now.maxThreadsPerMultiProcessor;
   p.maxSharedMemoryPerMultiProcessor = now.maxSharedMemoryPerMultiProcessor;
   p.canMapHostMemory = now.canMapHostMemory;
+  p.pciDomainID = now.pciDomainID;
+  p.pciBusID = now.pciBusID;
+  p.pciDeviceID = now.pciDeviceID;
+  p.concurrentKernels = now.concurrentKernels;
+  p.l2CacheSize = now.l2CacheSize;
   p.integrated = now.integrated;
   std::memcpy(out, &p, sizeof p);
   return Success;

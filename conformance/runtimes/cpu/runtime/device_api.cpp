@@ -17,13 +17,10 @@ namespace {
 
 constexpr int max_grid_x = 2147483647, max_grid_yz = 65536;
 
-Error check_device(const char *call, int device) {
-  if (device == 0) return Success;
-  return fail(InvalidDevice, "%s: device %d; the %s has device 0 only", call, device, host_device().name.c_str());
-}
+thread_local int chosen_device = 0;
 
 // But for the memory's size, which has to be asked for.
-DeviceProperties properties() {
+DeviceProperties properties(int device) {
   const HostDevice host = host_device();
   DeviceProperties p{};
   std::snprintf(p.name, sizeof p.name, "%s", host.name.c_str());
@@ -43,22 +40,42 @@ DeviceProperties properties() {
   p.multiProcessorCount = static_cast<int>(options().threads());
   p.maxThreadsPerMultiProcessor = 2 * SIMT_MAX_THREADS;
   p.maxBlocksPerMultiProcessor = 2;
+  p.pciBusID = device;
   p.integrated = p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = 1;
   return p;
 }
 
 }  // namespace
 
+namespace simt {
+
+int current_device() { return chosen_device; }
+
+Error check_device(const char *call, int device) {
+  const HostDevice host = host_device();
+  if (device >= 0 && device < host.count) return Success;
+  if (host.count == 1)
+    return fail(InvalidDevice, "%s: device %d; the %s has device 0 only", call, device, host.name.c_str());
+  return fail(InvalidDevice, "%s: device %d; the %s has devices 0 to %d", call, device, host.name.c_str(),
+              host.count - 1);
+}
+
+}  // namespace simt
+
 SIMT_API int hipInit(unsigned) { return Success; }
 SIMT_API int hipGetDeviceCount(int *count) {
   if (!count) return fail(InvalidValue, "hipGetDeviceCount: the output pointer for the number is null");
-  *count = 1;
+  *count = host_device().count;
   return Success;
 }
-SIMT_API int hipSetDevice(int device) { return check_device("hipSetDevice", device); }
+SIMT_API int hipSetDevice(int device) {
+  if (const Error error = check_device("hipSetDevice", device)) return error;
+  chosen_device = device;
+  return Success;
+}
 SIMT_API int hipGetDevice(int *device) {
   if (!device) return fail(InvalidValue, "hipGetDevice: the output pointer for the number is null");
-  *device = 0;
+  *device = current_device();
   return Success;
 }
 SIMT_API int hipDeviceComputeCapability(int *major, int *minor, int device) {
@@ -70,7 +87,7 @@ SIMT_API int hipDeviceComputeCapability(int *major, int *minor, int device) {
 SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
   if (const Error error = check_device("hipGetDeviceProperties", device)) return error;
   if (!out) return fail(InvalidValue, "hipGetDeviceProperties: the output pointer for the properties is null");
-  DeviceProperties p = properties();
+  DeviceProperties p = properties(device);
   p.totalGlobalMem = system_memory().total;
   std::memcpy(out, &p, sizeof p);
   return Success;
@@ -79,7 +96,7 @@ SIMT_API int hipDeviceGetAttribute(int *value, int attribute, int device) {
   if (const Error error = check_device("hipDeviceGetAttribute", device)) return error;
   if (!value) return fail(InvalidValue, "hipDeviceGetAttribute: the output pointer for the value is null");
   constexpr int attribute_total_memory = 84;
-  const DeviceProperties p = properties();
+  const DeviceProperties p = properties(device);
   *value = 0;  // of what HIP knows and the runtimes on the host lack
 #define FIELD(hip, cuda, field) \
   if (attribute == hip) *value = static_cast<int>(p.field);
@@ -98,7 +115,7 @@ SIMT_API int hipDeviceSynchronize() {
 SIMT_API int hipDeviceReset() {
   const auto lock = lock_launches();
   unload_all_modules();
-  memory().release_all();
+  memory().release_all(current_device());
   clear_last_error();
   return Success;
 }

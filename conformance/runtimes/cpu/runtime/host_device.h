@@ -3,15 +3,24 @@
 
 #include <string>
 
+#include "error.h"
+
 namespace simt {
 
 struct HostDevice {
   std::string name, architecture;
   int wave;                  // lanes
   int major = 9, minor = 4;  // the compute capability
+  int count = 1;             // of devices, all alike
 };
 
 HostDevice host_device();
+
+// The device that the calling thread has chosen by hipSetDevice.
+int current_device();
+
+// Fails in the name of `call` where there is no such device.
+Error check_device(const char *call, int device);
 
 void unload_all_modules();
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "host_device.h"
 #include "options.h"
 
 namespace simt {
@@ -145,6 +146,7 @@ void Memory::begin(Block &block, std::size_t bytes, Kind kind) {
   block.bytes = bytes;
   block.base = guarded ? block.start + block.body - round_up(bytes, alignment) : block.start;
   block.kind = kind;
+  block.device = current_device();
   block.live = true;
   block.canary = guarded ? &canary::nan : nullptr;
   block.live_index = live_.size();
@@ -223,9 +225,10 @@ Error Memory::release(void *pointer) {
   return error;
 }
 
-void Memory::release_all() {
+void Memory::release_all(int device) {
   const std::lock_guard lock(mutex_);
-  while (!live_.empty()) recycle(live_.back());
+  for (std::size_t i = live_.size(); i-- > 0;)  // recycle() moves the last one to its place
+    if (live_[i]->device == device) recycle(live_[i]);
 }
 
 Memory::Held Memory::held(bool of_host) {
@@ -242,9 +245,9 @@ Memory::Block *Memory::block_at(const void *address) {
   return a < block->start + block->body + guard ? block : nullptr;
 }
 
-void Memory::add_global(const void *base, std::size_t bytes, std::string name) {
+void Memory::add_global(const void *base, std::size_t bytes, std::string name, Kind kind) {
   const std::lock_guard lock(mutex_);
-  globals_[static_cast<const char *>(base)] = {bytes, std::move(name)};
+  globals_[static_cast<const char *>(base)] = {bytes, std::move(name), kind};
 }
 
 void Memory::remove_globals(const std::vector<const void *> &bases) {
@@ -257,14 +260,14 @@ bool Memory::find(const void *pointer, Range &range) {
   const std::lock_guard lock(mutex_);
   if (Block *block = block_at(pointer)) {
     if (!block->live || p < block->base || p > block->base + block->bytes) return false;
-    range = {block->base, block->bytes, block->kind, false};
+    range = {block->base, block->bytes, block->kind, false, block->device};
     return true;
   }
   auto it = globals_.upper_bound(p);
   if (it == globals_.begin()) return false;
   --it;
   if (p > it->first + it->second.bytes) return false;
-  range = {it->first, it->second.bytes, Kind::Device, true};
+  range = {it->first, it->second.bytes, it->second.kind, true};
   return true;
 }
 

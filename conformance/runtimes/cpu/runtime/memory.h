@@ -37,7 +37,7 @@ class Memory {
   Error reserve(std::size_t bytes, const Piece *pieces, std::size_t count, void **out);
   // Error IllegalAddress: it is freed, but its canary had been overwritten.
   Error release(void *pointer);
-  void release_all();
+  void release_all(int device);
 
   struct Held {
     std::size_t count, bytes;
@@ -45,8 +45,8 @@ class Memory {
   // The live allocations of the device, managed ones included, or of the host.
   Held held(bool of_host);
 
-  // Module globals: known to the range checks, never allocated or freed here.
-  void add_global(const void *base, std::size_t bytes, std::string name);
+  // Module globals, and host memory that a program registers: known to the range checks, never allocated or freed here.
+  void add_global(const void *base, std::size_t bytes, std::string name, Kind kind = Kind::Device);
   void remove_globals(const std::vector<const void *> &bases);
 
   struct Range {
@@ -54,6 +54,7 @@ class Memory {
     std::size_t bytes;
     Kind kind;
     bool global;
+    int device = 0;
   };
   // The live allocation or global that holds `pointer` (one past its end included).
   bool find(const void *pointer, Range &range);
@@ -108,6 +109,7 @@ class Memory {
     std::size_t bytes = 0;
     std::size_t live_index = 0;
     Kind kind = Kind::Device;
+    int device = 0;  // that was the current one
     bool live = false;
     const canary::Pattern *canary = nullptr;  // around it, if any is
     bool kept = false;                        // from the host
@@ -121,6 +123,7 @@ class Memory {
   struct Global {
     std::size_t bytes;
     std::string name;
+    Kind kind;
   };
 
   Block *block_at(const void *address);

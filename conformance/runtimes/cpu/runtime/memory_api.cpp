@@ -135,6 +135,10 @@ SIMT_API int hipcpuReserve(void **p, unsigned long bytes, const unsigned long *p
   return memory().reserve(bytes, reinterpret_cast<const Memory::Piece *>(pieces), count, p);
 }
 
+SIMT_API int hipcpuCheckRange(const char *call, const char *role, const void *pointer, unsigned long bytes) {
+  return memory().check_range(call, role, pointer, bytes, true);
+}
+
 SIMT_API int hipMemGetInfo(std::size_t *available, std::size_t *total) {
   const SystemMemory system = system_memory();
   if (available) *available = system.available;
@@ -160,7 +164,7 @@ SIMT_API int hipPointerGetAttributes(void *out, const void *p) {
   const PointerAttributes attributes{range.kind == Kind::Host ? 1
                                      : managed                ? 3
                                                               : 2,
-                                     0,
+                                     range.device,
                                      const_cast<void *>(p),
                                      range.kind == Kind::Device ? nullptr : const_cast<void *>(p),
                                      managed,

@@ -1,4 +1,5 @@
 // Streams and events.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -8,6 +9,7 @@
 
 #include "api.h"
 #include "hipcpu.h"
+#include "host_device.h"
 #include "memory.h"
 #include "sandbox_handler.h"
 #include "stream_order.h"
@@ -18,7 +20,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Stream {};
+constexpr int greatest_priority = -1, least_priority = 1;  // as of AMD's runtime; the greatest is the smallest number
+
+struct Stream {
+  unsigned flags = 0;
+  int priority = 0, device = current_device();
+};
 struct Event {
   bool recorded = false;
   Clock::time_point time;
@@ -65,6 +72,14 @@ template <class T>
 Error create(const char *call, void **out) {
   if (!out) return fail(InvalidValue, "%s: the output pointer for the handle is null", call);
   *out = live<T>().create();
+  return Success;
+}
+
+Error create_stream(const char *call, void **out, unsigned flags, int priority) {
+  if (const Error error = create<Stream>(call, out)) return error;
+  Stream &stream = *live<Stream>().find(*out);
+  stream.flags = flags;
+  stream.priority = std::clamp(priority, greatest_priority, least_priority);
   return Success;
 }
 
@@ -156,9 +171,11 @@ SIMT_API void hipcpuLive(unsigned long *values) {
 }
 
 SIMT_API int hipStreamCreate(void **s) { return create<Stream>("hipStreamCreate", s); }
-SIMT_API int hipStreamCreateWithFlags(void **s, unsigned) { return create<Stream>("hipStreamCreateWithFlags", s); }
-SIMT_API int hipStreamCreateWithPriority(void **s, unsigned, int) {
-  return create<Stream>("hipStreamCreateWithPriority", s);
+SIMT_API int hipStreamCreateWithFlags(void **s, unsigned flags) {
+  return create_stream("hipStreamCreateWithFlags", s, flags, 0);
+}
+SIMT_API int hipStreamCreateWithPriority(void **s, unsigned flags, int priority) {
+  return create_stream("hipStreamCreateWithPriority", s, flags, priority);
 }
 SIMT_API int hipStreamDestroy(void *s) {
   return live<Stream>().destroy(s)
@@ -178,12 +195,22 @@ SIMT_API int hipStreamWaitEvent(void *s, void *event, unsigned) {
   return Success;
 }
 SIMT_API int hipStreamGetFlags(void *s, unsigned *flags) {
-  if (flags) *flags = 0;
-  return check_handle("hipStreamGetFlags", s);
+  if (const Error error = check_handle("hipStreamGetFlags", s)) return error;
+  const Stream *stream = live<Stream>().find(s);
+  if (flags) *flags = stream ? stream->flags : 0;
+  return Success;
 }
 SIMT_API int hipStreamGetPriority(void *s, int *priority) {
-  if (priority) *priority = 0;
-  return check_handle("hipStreamGetPriority", s);
+  if (const Error error = check_handle("hipStreamGetPriority", s)) return error;
+  const Stream *stream = live<Stream>().find(s);
+  if (priority) *priority = stream ? stream->priority : 0;
+  return Success;
+}
+SIMT_API int hipStreamGetDevice(void *s, int *device) {
+  if (const Error error = check_handle("hipStreamGetDevice", s)) return error;
+  const Stream *stream = live<Stream>().find(s);
+  if (device) *device = stream ? stream->device : current_device();
+  return Success;
 }
 
 SIMT_API int hipEventCreate(void **e) { return create<Event>("hipEventCreate", e); }

@@ -7,6 +7,7 @@
 #include "api.h"
 #include "dispatch.h"
 #include "launch.h"
+#include "memory.h"
 #include "registered.h"
 
 using namespace simt;
@@ -79,6 +80,21 @@ SIMT_API void __hipUnregisterFatBinary(const isa::Registered *registered) {
 SIMT_API void __hipRegisterFunction(const isa::Registered *registered, const void *host, const char *, const char *name,
                                     unsigned, void *, void *, void *, void *, int *) {
   registry().add_kernel(registered, host, name);
+}
+// Textures and surfaces, which are not emulated: a program that has some and uses none runs.
+SIMT_API void __hipRegisterTexture(const isa::Registered *, const void *, const char *, const char *, int, int, int) {}
+SIMT_API void __hipRegisterSurface(const isa::Registered *, const void *, const char *, const char *, int, int) {}
+// A variable that host and device share: the host's pointer to it and the device's, which has its name, are set to
+// memory that holds its first value.
+SIMT_API void __hipRegisterManagedVar(const isa::Registered *registered, void **pointer, const void *value,
+                                      const char *name, std::size_t bytes, unsigned) {
+  if (memory().allocate(bytes, Memory::Kind::Managed, pointer)) return;
+  std::memcpy(*pointer, value, bytes);
+  registry().add_variable(registered, pointer, name);
+  isa::Window variable;
+  if (registry().find("__hipRegisterManagedVar", pointer, variable) == Success)
+    std::memcpy(reinterpret_cast<void *>(variable.begin), pointer, sizeof *pointer);
+  clear_last_error();  // told when a kernel is launched that the library has no code for
 }
 SIMT_API void __hipRegisterVar(const isa::Registered *registered, const void *host, const char *, const char *name, int,
                                std::size_t, int, int) {

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "api.h"
+#include "bundles.h"
 #include "dispatch.h"
 #include "hipisa.h"
 #include "host_device.h"
@@ -39,7 +40,19 @@ std::string readable(const void *from, std::size_t bytes) {
   return found;
 }
 
-// An ELF file in memory, as long as its own headers say: hipModuleLoadData is not told its size.
+// Loads `image`, the whole of a file or the start of an image in memory, which is a code object or a bundle of some.
+Error load_image(const char *call, const char *image, std::string file, void **module) {
+  if (isa::is_bundle(file)) {
+    std::string code, why;
+    if (const Error error = isa::code_in_bundle(image, host_device().architecture, code, why))
+      return fail(error, "%s: %s", call, why.c_str());
+    file = std::move(code);
+  }
+  return isa::loaded().load(file, module);
+}
+
+// An ELF file in memory, as long as its own headers say: hipModuleLoadData is not told its size. Of anything else its
+// first bytes.
 std::string file_at(const void *image) {
   constexpr isa::u64 largest = isa::u64{1} << 30;
   const std::string head = readable(image, 64);
@@ -71,7 +84,7 @@ void unload_all_modules() { isa::loaded().unload_all(); }
 
 SIMT_API int hipModuleLoadData(void **module, const void *image) {
   if (!image || !module) return fail(InvalidValue, "hipModuleLoadData: image and output pointer must not be null");
-  return isa::loaded().load(file_at(image), module);
+  return load_image("hipModuleLoadData", static_cast<const char *>(image), file_at(image), module);
 }
 SIMT_API int hipModuleLoadDataEx(void **module, const void *image, unsigned, void *, void **) {
   return hipModuleLoadData(module, image);
@@ -80,7 +93,8 @@ SIMT_API int hipModuleLoad(void **module, const char *path) {
   std::ifstream file(path ? path : "", std::ios::binary);
   if (!file) return fail(FileNotFound, "hipModuleLoad: %s cannot be read", path ? path : "(null)");
   if (!module) return fail(InvalidValue, "hipModuleLoad: the output pointer must not be null");
-  return isa::loaded().load({std::istreambuf_iterator<char>(file), {}}, module);
+  const std::string content(std::istreambuf_iterator<char>(file), {});
+  return load_image("hipModuleLoad", content.data(), content, module);
 }
 SIMT_API int hipModuleUnload(void *module) {
   const auto lock = lock_launches();

@@ -1,4 +1,5 @@
 // The device and the options of the isa runtime.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -15,6 +16,8 @@
 using namespace simt;
 
 namespace {
+
+constexpr int most_devices = 16;
 
 std::string &target() {
   static std::string &name = []() -> std::string & {
@@ -33,8 +36,12 @@ HostDevice host_device() {
   const std::string &name = target();  // gfx, major, and a digit each for minor and stepping
   const std::size_t minor = name.size() < 6 ? 0 : name.size() - 2;
   const auto digits = [&](std::size_t from, std::size_t to) { return std::atoi(name.substr(from, to - from).c_str()); };
-  return {"candle-parity isa runtime", name, name.starts_with("gfx9") ? 64 : 32, minor ? digits(3, minor) : 0,
-          minor ? digits(minor, minor + 1) : 0};
+  static const int count = [] {
+    const char *const given = std::getenv("HIPISA_DEVICES");
+    return given ? std::clamp(std::atoi(given), 1, most_devices) : 1;
+  }();
+  return {"candle-parity isa runtime",          name, name.starts_with("gfx9") ? 64 : 32, minor ? digits(3, minor) : 0,
+          minor ? digits(minor, minor + 1) : 0, count};
 }
 
 }  // namespace simt

@@ -1,54 +1,22 @@
 #include "registered.h"
 
-#include <cstring>
-#include <string_view>
-
+#include "bundles.h"
 #include "host_device.h"
 
 namespace isa {
-namespace {
 
 using simt::fail;
-
-constexpr std::string_view magic = "__CLANG_OFFLOAD_BUNDLE__", compressed = "CCOB", triple = "amdgcn-amd-amdhsa-";
-
-// The code object for `processor` in the bundle at `bundle`, whose format LLVM's ClangOffloadBundler document has;
-// empty where there is none. `others` are the targets that it is for.
-std::string entry(const char *bundle, const std::string &processor, std::string &others) {
-  const auto number = [bundle](u64 at) { return load_as<u64>(bundle + at); };
-  u64 at = magic.size() + 8;
-  for (u64 n = 0, count = number(magic.size()); n < count; ++n) {
-    const u64 offset = number(at), size = number(at + 8), length = number(at + 16);
-    const std::string_view id(bundle + at + 24, length);
-    at += 24 + length;
-    const auto found = id.find(triple);
-    if (found == id.npos) continue;
-    std::string_view target = id.substr(found + triple.size());
-    target.remove_prefix(std::min(target.find_first_not_of('-'), target.size()));
-    if (target.substr(0, target.find(':')) == processor) return {bundle + offset, size};
-    others += (others.empty() ? "" : ", ") + std::string(target);
-  }
-  return {};
-}
-
-}  // namespace
 
 Registered *Registry::add(const char *bundle) {
   Registered found;
   const std::string processor = simt::host_device().architecture;
-  std::string others, code;
-  if (std::memcmp(bundle, magic.data(), magic.size()) == 0) code = entry(bundle, processor, others);
-  if (!code.empty()) {
+  std::string code;
+  found.error = code_in_bundle(bundle, processor, code, found.why);
+  if (!found.error) {
     found.error = loaded().load(code, &found.module);
     if (found.error) found.why = simt::last_message();
     // What the interpreter does not know is nobody's mistake.
     if (found.error == simt::NoBinaryForGpu) found.error = simt::NotSupported;
-  } else if (std::memcmp(bundle, compressed.data(), compressed.size()) == 0) {
-    found.error = simt::NotSupported;
-    found.why = "its code objects are compressed; compile it without --offload-compress";
-  } else {
-    found.error = simt::NoBinaryForGpu;
-    found.why = "it has no code object for " + processor + (others.empty() ? "" : ", but for " + others);
   }
   simt::clear_last_error();  // told when a kernel of it is launched
   const std::lock_guard lock(mutex_);

@@ -20,7 +20,7 @@ struct Registered {
 
 class Registry {
  public:
-  // `bundle`: clang's, uncompressed; its entry for the device is loaded.
+  // `bundle`: clang's; its entry for the device is loaded.
   Registered *add(const char *bundle);
   void remove(const Registered *registered);
   void add_kernel(const Registered *registered, const void *host, const char *name);
