@@ -17,7 +17,7 @@ namespace {
 struct Dim3 {
   unsigned x, y, z;
 };
-constexpr int not_supported = 801, device_to_host = 2;
+constexpr int device_to_host = 2;
 
 Hook &hip_hook(const char *name) { return *hook_named(name); }
 

@@ -23,6 +23,10 @@ Lookup real_dlsym() {
 void *Hook::real() {
   if (void *known = real_.load()) return known;
   void *found = real_dlsym()(RTLD_NEXT, name_);
+  // The program has loaded the library itself, and has found others of its functions.
+  for (const std::span<Hook> hooks : {hip_hooks(), cuda_hooks()})
+    for (Hook &hook : hooks)
+      if (!found && hook.real_.load()) found = neighbour(hook.real_.load(), name_);
   if (found) real_.store(found);
   return found;
 }

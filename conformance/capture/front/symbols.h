@@ -8,6 +8,9 @@
 
 namespace capture {
 
+// What HIP and CUDA alike call a function that the library does not have.
+constexpr int not_supported = 801;
+
 // One function that a program gets from us. Programs that are linked find ours because it is loaded first; those that
 // load the library themselves get ours from `dlsym`, or from the library's own look-up.
 class Hook {
