@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import get_args
 
 from conformance.cases.launch import Launch
-from conformance.engine.coding import receive, send
+from conformance.engine.coding import Expected, Message, receive, send
 from conformance.engine.executor_server import Counts
 from conformance.engine.ipc import Channel, Closed, Garbled, Late, Progress, hang_seconds
 from conformance.engine.protocol import (
+    AN_END,
+    AN_EXECUTOR,
     EndOfExecutor,
-    FromCommand,
-    HandedExecutor,
     LostExecutor,
     NoExecutor,
     Ready,
@@ -90,18 +89,14 @@ class ExecutorClient:
     def lost(self, lost: Lost) -> EndOfExecutor:
         """Report the current executor as lost, have it stopped if need be, and learn how it ended."""
         self.discard()
-        end, _ = self._ask(LostExecutor(lost.kind))
-        if not isinstance(end, EndOfExecutor):
-            raise _unanswered(f"{type(end).__name__} in place of how an executor ended")
+        end, _ = self._ask(LostExecutor(lost.kind), AN_END)
         return end if lost.kind == "ended" else replace(end, how=str(lost))
 
     def _take(self, alone: bool) -> None:
         for number in range(1, TRIES + 1):
-            answer, descriptors = self._ask(WantExecutor(alone))
+            answer, descriptors = self._ask(WantExecutor(alone), AN_EXECUTOR)
             if isinstance(answer, NoExecutor):
                 raise InfrastructureError(answer.why)
-            if not isinstance(answer, HandedExecutor):
-                raise _unanswered(f"{type(answer).__name__} in place of an executor")
             link, page = descriptors
             self._ready = answer.ready
             channel = Channel.adopt(link)
@@ -120,19 +115,13 @@ class ExecutorClient:
             self._changed()
             return
 
-    def _ask(self, message: ToCommand) -> tuple[object, list[int]]:
+    def _ask(self, message: ToCommand, expected: Expected[Message]) -> tuple[Message, list[int]]:
         try:
             send(self._channel, message)
-            answer, _, descriptors = receive(
-                self._channel, SECONDS_FOR_AN_EXECUTOR, get_args(FromCommand), descriptors=True
-            )
+            answer, _, descriptors = receive(self._channel, expected, SECONDS_FOR_AN_EXECUTOR, descriptors=True)
         except (Closed, Garbled, Late) as error:
-            raise _unanswered(str(error)) from None
+            raise SystemExit(f"the process that started this judge does not answer: {error}") from None
         return answer, descriptors
-
-
-def _unanswered(why: str) -> SystemExit:
-    return SystemExit(f"the process that started this judge does not answer: {why}")
 
 
 NOTHING: Mapping[str, str] = MappingProxyType({})

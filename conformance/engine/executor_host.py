@@ -6,16 +6,14 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import get_args
 
 from conformance.engine.coding import receive, send
 from conformance.engine.ipc import Closed, Garbled, Late, Process, Progress, pair
 from conformance.engine.messages import Setup
 from conformance.engine.protocol import (
+    FROM_HOST,
     CannotOpen,
-    ExecutorEnded,
     ExecutorReady,
-    FromHost,
     OpenDevice,
     Ready,
     StartExecutor,
@@ -129,8 +127,7 @@ class Host:
                 self._supervisor, "conformance.engine.executor", (), handed(self._kind.environment, os.environ)
             )
             setup = self._setup
-            opened = OpenDevice(setup.runtime, setup.wave, setup.threads, setup.device, setup.sandbox)
-            send(self._process.channel, opened)
+            send(self._process.channel, OpenDevice(setup.device, setup.threads, setup.of_executors()))
         return self._process
 
     def _fork(self, judges: list[int], process: Process) -> ExecutorState:
@@ -159,7 +156,7 @@ class Host:
         if self._process is None:
             return
         try:
-            message = receive(self._process.channel, seconds, get_args(FromHost)).message
+            message = receive(self._process.channel, FROM_HOST, seconds).message
         except Late:
             return
         except (Closed, Garbled):
@@ -167,7 +164,6 @@ class Host:
             return
         if isinstance(message, CannotOpen):
             raise Unusable(message.why)
-        assert isinstance(message, ExecutorReady | ExecutorEnded)
         state = self._living.get(message.number)
         if state is None:
             return

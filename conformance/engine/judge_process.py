@@ -15,13 +15,14 @@ from dataclasses import replace
 from functools import partial
 
 from conformance.cases.case import Case
+from conformance.engine.coding import Expected, ExpectedBase
 from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer
 from conformance.engine.declared_geometry import NoLaunch, launched_by_port, with_geometry, with_parameters
 from conformance.engine.executor_client import ExecutorClient, Launching
 from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Finder, Library, LostLoading, TreeLoader
 from conformance.engine.linked_launchers import Launchers
-from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup, run_member
+from conformance.engine.messages import Compile, Compiled, MemberKind, Ready, RunCases, Setup, run_member
 from conformance.engine.modes import PortMode
 from conformance.engine.remote_executor import Lost
 from conformance.engine.reuse import KeptVerdicts
@@ -318,11 +319,10 @@ def _excluded(kernel: Kernel, row: Excluded) -> Outcome:
     )
 
 
-def _make(channel: Channel, progress: Progress, setup: Setup, mode: PortMode, supervisor: Supervisor) -> Judge:
-    return Judge(channel, progress, setup, mode, supervisor)
+MODES: Expected[PortMode] = ExpectedBase(PortMode)  # type: ignore[type-abstract]  # it is asked for, and not made
+REQUESTS: Expected[Compile | RunCases] = Expected(Compile, RunCases)
 
-
-serve = partial(run_member, _make)
+serve = partial(run_member, MemberKind(Judge, MODES, REQUESTS))
 """As ``run_member``, of a judge."""
 
 
