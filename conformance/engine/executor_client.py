@@ -105,7 +105,7 @@ class ExecutorClient:
             except Lost as lost:  # to a kernel of another judge that shares it, since it was handed to us
                 channel.close()
                 self.lost(lost)
-                if decide(Event.UNUSED, State(before=number == TRIES)) is Action.NOBODY:
+                if decide(Event.UNUSED, State(last_try=number == TRIES)) is Action.NOBODY:
                     raise InfrastructureError(
                         f"{TRIES} executors ended before they could be asked for anything"
                     ) from None

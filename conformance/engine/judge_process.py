@@ -115,7 +115,7 @@ class Judge:
         """Remember that loading a source cost an executor, and the source as deadly if it is to blame."""
         end = self._executors.lost(lost.lost)
         key = (loader.build, lost.source)
-        state = State(fresh=fresh, mine=end.suspect, before=key in self._losses)
+        state = State(fresh=fresh, mine=end.suspect, cost_executor=key in self._losses)
         if end.suspect:
             self._losses.add(key)
         if decide(lost_event(lost.lost.kind == "silent", loading=True), state) is Action.BLAME:
@@ -215,7 +215,7 @@ class Judge:
                 continue
             except Lost as lost:
                 end = self._executors.lost(lost)
-                state = State(fresh=fresh, mine=end.suspect, before=has_cost if end.suspect else attempt > 0)
+                state = State(fresh=fresh, mine=end.suspect, cost_executor=has_cost, tried=attempt > 0)
                 action = decide(lost_event(lost.kind == "silent", loading=False), state)
                 if action is Action.BLAME:
                     return self._process_lost(kernel, lost, end.how)

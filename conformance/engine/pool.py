@@ -210,14 +210,14 @@ class Pool:
     def _greeted(self, member: _Member) -> Ready | None:
         """What ``_greet`` gives, of a second process where the first died: something from outside killed it, or it will
         die again."""
-        before = False
+        second = False
         while True:
             try:
                 return self._greet(member)
             except InfrastructureError:
-                if decide(Event.STARTING, State(before=before)) is Action.END_RUN:
+                if decide(Event.STARTING, State(last_try=second)) is Action.END_RUN:
                     raise
-                member, before = self._renew(member), True
+                member, second = self._renew(member), True
 
     def _greet(self, member: _Member) -> Ready | None:
         try:
@@ -269,7 +269,7 @@ class Pool:
         self._replace(member)
         assert asked is not None
         asked.deaths += 1
-        if decide(Event.MEMBER, State(before=asked.deaths >= asked.request.tries)) is Action.ANEW:
+        if decide(Event.MEMBER, State(last_try=asked.deaths >= asked.request.tries)) is Action.ANEW:
             waiting.appendleft(asked)
         else:
             yield asked.request.unanswered(asked.request.lost(doing, why))
