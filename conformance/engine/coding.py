@@ -268,10 +268,10 @@ def _limited(check: _Check, limits: Sequence[Longest | Least | Exactly], kind: A
     return limited
 
 
-def _one_of(words: Sequence[str]) -> _Check:
+def _one_of(choices: Sequence[str]) -> _Check:
     def one_of(value: Any) -> Any:
-        if value not in words:
-            raise ValueError(f"a text that is none of {', '.join(words)}")
+        if value not in choices:
+            raise ValueError(f"a text that is none of {', '.join(choices)}")
         return value
 
     return one_of

@@ -153,10 +153,10 @@ class Template:
         _, status = os.waitpid(pid, 0)
         code = os.waitstatus_to_exitcode(status)
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        words, printed = tail(err, KEPT), os.pread(out, PRINTED, 0)
+        stderr, stdout = tail(err, KEPT), os.pread(out, PRINTED, 0)
         for descriptor in (pidfd, out, err):
             os.close(descriptor)
-        send(self._control, ExecutorEnded(number, how, decoded(words), decoded(printed)))
+        send(self._control, ExecutorEnded(number, how, decoded(stderr), decoded(stdout)))
 
 
 def main() -> None:

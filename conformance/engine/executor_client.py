@@ -207,17 +207,17 @@ class Launching:
         """What ``case``, whose answer was asked for last, leaves when it is launched again: as it was, then with other
         bytes in what nothing has written, by name. ``None`` is a fault. Raises ``Lost``."""
         shared = case.launch.shared or self._function.shared != 0
-        unwritten = {words: name for name, words in self._unwritten.items() if shared or words != SHARED_MEMORY}
+        unwritten = {what: name for name, what in self._unwritten.items() if shared or what != SHARED_MEMORY}
         if not unwritten:
             return
-        orders = {"": order, **{words: f"{order}+{name}" for words, name in unwritten.items()}}
+        orders = {"": order, **{what: f"{order}+{name}" for what, name in unwritten.items()}}
         launched = tuple(orders.values())
         submitted = self._executor.submit(self._function, case.launch, launched, must_fault=True, over=self._judged)
-        for words, each in orders.items():
+        for what, each in orders.items():
             try:
-                yield words, self._executor.result(submitted, each)[0]
+                yield what, self._executor.result(submitted, each)[0]
             except HipError:
-                yield words, None
+                yield what, None
 
     def _instead(self, launch: Launch, order: str) -> Buffers | None:
         """What ``launch`` leaves in place of the case whose answer was asked for last, ``None`` for a fault or damage.

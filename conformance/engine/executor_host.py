@@ -170,19 +170,19 @@ class Host:
         if isinstance(message, ExecutorReady):
             state.ready = message.ready
         else:
-            state.how = _end_message(message.how, message.words)
+            state.how = _end_message(message.how, message.stderr)
             del self._living[state.number]
-            if message.printed:
-                self._printed.append(message.printed)
+            if message.stdout:
+                self._printed.append(message.stdout)
 
     def _close_host(self) -> None:
         """Kill the host with its executors."""
         if self._process is not None:
-            words = self._last_words() if self._process.child.poll() is not None else "it had to be killed"
+            how = self._last_words() if self._process.child.poll() is not None else "it had to be killed"
             self._process.stop()
             self._process = None
             for state in self._living.values():
-                state.how = state.how or words
+                state.how = state.how or how
             self._living.clear()
 
     def _last_words(self) -> str:
@@ -200,6 +200,6 @@ def _hang_message(setup: Setup) -> str:
     )
 
 
-def _end_message(how: str, words: str) -> str:
-    last = telling_line(words)
+def _end_message(how: str, stderr: str) -> str:
+    last = telling_line(stderr)
     return f"its process ended with {how}{': ' + last if last else ''}"

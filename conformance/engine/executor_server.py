@@ -176,9 +176,9 @@ class Server:
                 else:
                     calls.append(self._run(arena, message, at))
             except HipError as error:
-                words = fault_line(words_since(written_before))
+                fault = fault_line(words_since(written_before))
                 before = not (self._launched or once.launched)
-                ends.append(DeviceError.of(error.with_detail(words), before))
+                ends.append(DeviceError.of(error.with_detail(fault), before))
                 if self._device_is_lost(error):
                     self._context_lost = True
                     return Launched(tuple(ends), 0, None, "")

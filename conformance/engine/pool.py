@@ -110,9 +110,9 @@ class _Member:
 
     def last_words(self) -> str:
         """How the process ended and the last thing that it wrote to standard error."""
-        words = self._process.printed()
-        python = next((line for line in words.splitlines() if line.startswith("Fatal")), "")
-        fatal = fault_line(words) or python or telling_line(words)
+        printed = self._process.printed()
+        python = next((line for line in printed.splitlines() if line.startswith("Fatal")), "")
+        fatal = fault_line(printed) or python or telling_line(printed)
         return f"{self._process.child.ended_how()}{': ' + fatal if fatal else ''}"
 
     def kill(self) -> None:

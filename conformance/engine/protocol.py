@@ -128,12 +128,12 @@ class ExecutorReady:
 
 @dataclass(frozen=True)
 class ExecutorEnded:
-    """``how`` is a signal or an exit code; ``words`` went to its standard error, ``printed`` to its standard output."""
+    """``how`` is a signal or an exit code; ``stderr`` and ``stdout`` are what it has written there, decoded."""
 
     number: int
     how: str
-    words: str
-    printed: str
+    stderr: str
+    stdout: str
 
 
 ToHost = OpenDevice | StartExecutor | StopExecutor

@@ -51,8 +51,8 @@ LAUNCH = RunLaunch(
 SAMPLES: dict[str, object] = {
     "number": 7,
     "why": "no device",
-    "words": "Fatal: no",
-    "printed": "",
+    "stderr": "Fatal: no",
+    "stdout": "",
     "how": "signal SIGSEGV",
     "ready": READY,
     "build": "launchers",
