@@ -54,7 +54,7 @@ def options(parser: CommandParser) -> None:
     take_patterns(parser, OVER_KERNELS)
     parser.add_argument("-j", "--jobs", type=workers, metavar="N", help="compilers at a time (default: 2)")
     parser.add_argument(
-        "--partial", action="store_true", help="kernels that are not there, or not Candle's, are no finding"
+        "--partial", action="store_true", help="missing kernels, and kernels that are not Candle's, are no findings"
     )
     parser.add_argument("--arch", metavar="LIST", help="compile the sources for these AMD targets and check that too")
     parser.add_argument("--json", type=json_file, metavar="F", help="write every definition and finding")
