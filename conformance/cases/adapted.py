@@ -38,7 +38,7 @@ def adapted(row: AdapterRow, kernel: Kernel, case: Case, launch: Launch, wave: i
         twin = launch_for(kernel, replace(case, fields=tuple({**dict(case.fields), "info": "given"}.items())))
         told |= {argument.name: argument for argument in twin.args if argument.name in untold}
     whole = replace(launch, args=tuple(candles.values()))
-    names = {**names_of_launch(case, whole, wave), **{f"{name}_is_null": int(name in nulls) for name in candles}}
+    names = names_of_launch(case, whole, wave)
     passed = tuple(_argument(number, one, candles, told, names) for number, one in enumerate(row.params, 1))
     return replace(launch, passed=passed)
 
