@@ -11,7 +11,8 @@ The JSON, schema 1 (every place is ``file:line``, the file relative to the check
      "missing": [{"name": "uexp_f8e4m3", "near": "uexp_fp8_e4m3", "asked_at": ["..."], "asks": [...]}],
      "beyond": [{"name": "own_f32", "defined_at": "...", "asked_at": ["..."]}],
      "unresolved": [{"at": "...", "pattern": "*", "why": "...", "module": null}],
-     "partial": ["..."], "missing_in_port": [{"name": "uexp_f32", "asked_at": ["..."]}]}
+     "partial": ["..."], "missing_in_port": [{"name": "uexp_f32", "asked_at": ["..."]}],
+     "launched": [{"name": "uexp_f32", "by": [{"program": "./model", "launches": 3}]}]}
 
 ``kernels`` are all of the specs, in their order. ``wired_at`` and ``asked_at`` are the places that ask: the call that
 hands the name to a function which loads what it is given, else the load itself. An ask's ``at`` is the call that loads
@@ -19,6 +20,7 @@ the kernel, ``spelled`` the literals that the name is made of, ``callers`` the c
 the name with ``*`` for a part that the analysis does not know (null where all of it is known). ``not_told`` are the
 unresolved loads that may ask for a kernel which no other load asks for: whether it is wired is then not known.
 ``missing_in_port`` is there where kernels of a port were given: what is asked for, and no source of theirs defines.
+``launched`` is there where recordings of programs were given: kernels that the specs have and programs launched.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from candle_wiring.evidence import Launched, Launches
 from candle_wiring.judge import Ask, Missing, Wiring
 from conformance.spec.load import Specs
 
@@ -36,7 +39,9 @@ Absent = Mapping[str, Sequence[Ask]]
 """What is asked for and a port does not define, by name."""
 
 
-def as_json(wiring: Wiring, specs: Specs, absent: Absent | None = None) -> dict[str, object]:
+def as_json(
+    wiring: Wiring, specs: Specs, absent: Absent | None = None, launched: Launched | None = None
+) -> dict[str, object]:
     """The wiring as JSON data; see the head of this module."""
     in_port = [{"name": name, "asked_at": _places(asks)} for name, asks in (absent or {}).items()]
     return {
@@ -69,7 +74,14 @@ def as_json(wiring: Wiring, specs: Specs, absent: Absent | None = None) -> dict[
         ],
         "partial": list(wiring.partial),
         **({} if absent is None else {"missing_in_port": in_port}),
+        **({} if launched is None else {"launched": _launched_rows(launched, specs)}),
     }
+
+
+def _launched_rows(launched: Launched, specs: Specs) -> list[dict[str, object]]:
+    return [
+        {"name": name, "by": [one.as_json() for one in launched[name]]} for name in specs.kernels if name in launched
+    ]
 
 
 def summary(wiring: Wiring) -> dict[str, int]:
@@ -88,8 +100,11 @@ def summary(wiring: Wiring) -> dict[str, int]:
     }
 
 
-def as_text(wiring: Wiring, specs: Specs, absent: Absent | None = None) -> Iterator[str]:
-    """The lines of the text report: the counts, then each kernel and each name with its evidence."""
+def as_text(
+    wiring: Wiring, specs: Specs, absent: Absent | None = None, launched: Launched | None = None
+) -> Iterator[str]:
+    """The lines of the text report: the counts, then each kernel and each name with its evidence: where the Rust side
+    asks for it, and, where recordings were given, how often programs launched it."""
     counts = summary(wiring)
     yield f"{wiring.candle}, {wiring.backend}: {counts['total']} kernels of the specs"
     yield f"  wired                  {counts['wired']}"
@@ -98,12 +113,23 @@ def as_text(wiring: Wiring, specs: Specs, absent: Absent | None = None) -> Itera
     yield f"  asked for but missing  {counts['missing']}"
     yield f"  beyond Candle's        {counts['beyond']}"
     yield f"  not resolved           {counts['unresolved']}"
+    mine = {name: by for name, by in (launched or {}).items() if name in wiring.kernels}
+    if launched is not None:
+        yield f"  launched by a program  {len(mine)}"
     if absent is not None:
         yield f"  missing in this port   {len(absent)}"
         yield from _section(
             "asked for, missing in this port", [f"{name}  {_shown(asks)}" for name, asks in absent.items()]
         )
-    yield from _section("wired", [f"{name}  {_shown(asks)}" for name, asks in wiring.kernels.items() if asks])
+    if launched is not None:
+        unasked = [f"{name}  {_launched(by)}" for name, by in mine.items() if not wiring.kernels[name]]
+        yield from _section("launched by a program, and not seen to be asked for", unasked)
+    wired = [
+        f"{name}  {_shown(asks)}{f'; {_launched(mine[name])}' if name in mine else ''}"
+        for name, asks in wiring.kernels.items()
+        if asks
+    ]
+    yield from _section("wired", wired)
     yield from _section(
         "never asked for",
         [
@@ -135,6 +161,10 @@ def _section(title: str, rows: Sequence[str]) -> Iterator[str]:
 def _missing(one: Missing) -> str:
     near = f"  (the kernel is {one.near})" if one.near else ""
     return f"{one.name}  {_shown(one.asks)}{near}"
+
+
+def _launched(by: Sequence[Launches]) -> str:
+    return "launched " + ", ".join(f"{one.count:,} times by {one.program}" for one in by)
 
 
 def _shown(asks: Sequence[Ask]) -> str:

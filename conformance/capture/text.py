@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -71,8 +72,9 @@ def cost(seen: Sequence[Seen], folder: Path, ended: Ended | None) -> str:
     return f"{what}; the program took {ended.seconds:.2f} s, {factor:.2f} times what it takes without recording"
 
 
-def verdict(record: Record, specs: Specs) -> list[str]:
-    """How many launches are wrong, which is the first in the program's order and what is wrong with it, and why."""
+def verdict(record: Record, specs: Specs, folder: Path) -> list[str]:
+    """How many launches of the recording in ``folder`` are wrong, which is the first in the program's order and what is
+    wrong with it, how to keep it as a case, and why."""
     rows = [row for row in record.rows if row.cases]
     judged, failed = sum(row.cases for row in rows), sum(row.failed for row in rows)
     wrong = first_wrong(rows)
@@ -85,6 +87,7 @@ def verdict(record: Record, specs: Specs) -> list[str]:
         "",
         f"{head}; the first in the program's order is launch {number}:",
         *explain(row.name, first, shown=1),
+        f"    candle-parity new --case-from {shlex.quote(f'{folder}#{number}')}   # keeps it as a case",
         "",
         *cause_lines(find_causes([row for row in rows if row.failed], specs)),
     ]

@@ -38,7 +38,7 @@ def recorded(kernel: Kernel, cases: Iterable[Case] | None, traces: Path, subject
     """The recorded ones of ``cases`` of ``kernel``, or all.
 
     Expected is the reference's answer, or, where ``kernels`` are the subject, the recording. Of a program's launches
-    those are left out that the reference does not take.
+    (``Trace.of_program``) it is the reference's in both cases, and those are left out that the reference does not take.
     """
     ids = None if cases is None else {case.id for case in cases}
     for trace in _traces(traces).of(kernel):
@@ -53,7 +53,7 @@ def recorded(kernel: Kernel, cases: Iterable[Case] | None, traces: Path, subject
             if trace.of_program:  # it may launch what no reference takes: no case, and no doing of the reference
                 continue
             raise
-        if subject == "reference" and trace.of_program:
+        if trace.of_program:  # the answer is that of the program's own kernel, right or wrong
             yield TrialCase(trace.case, trace.launch, bound, trace.answer)
         elif subject == "reference":
             order = {name: replace(expected, exact=None) for name, expected in bound.items()}

@@ -78,8 +78,10 @@ class Recorder:
             found |= {"data": None, "fill": int(image[0])}
         else:
             found["data"] = self._pooled(data)
-        written = after.get(argument.name)
-        if argument.role != "in" or (written is not None and not np.array_equal(written.view(np.uint8), image)):
+        left = after.get(argument.name, data)
+        # The very array says that nobody has written to it.
+        overwritten = left is not data and not np.array_equal(left.view(np.uint8), image)
+        if argument.role != "in" or overwritten:
             found["expect"] = self._pooled(after[argument.name])
         return found
 

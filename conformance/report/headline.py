@@ -27,10 +27,8 @@ _WITHOUT: tuple[tuple[Status, str], ...] = (("missing", "without a source"), ("n
 
 def port_name(run: RunInfo) -> str:
     """What the port of a run is called: by the list of ports, else by its folder or file."""
-    if run.program is not None:
-        return one_line(PurePath(run.program.split(" ")[0]).name)
     if run.subject == "reference":
-        return "the reference"
+        return "the reference" if run.program is None else one_line(PurePath(run.program.split(" ")[0]).name)
     if run.port is not None:
         return one_line(run.port.name)
     if run.kernels in (None, KERNELS, SHIPPED_KERNELS):

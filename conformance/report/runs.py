@@ -27,7 +27,7 @@ def listed(records: Records) -> list[Record]:
 
 def executed(run: RunInfo) -> str:
     """Where the kernels ran, in words that cannot be mistaken."""
-    if run.program is not None:
+    if run.subject == "reference" and run.program is not None:
         return f"launches of {one_line(run.program)}, compared with the reference; no kernel was run again"
     if run.subject == "reference":
         return "recorded answers compared with the reference; no kernel was run"

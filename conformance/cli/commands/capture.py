@@ -173,7 +173,7 @@ def _judge(
     for row in record.rows:
         if row.lost:
             print(f"candle-parity: {row.name}: {one_line(row.message or '')}", file=sys.stderr)
-    print("\n".join(verdict(record, specs)))
+    print("\n".join(verdict(record, specs, arguments.out)))
     if any(row.failed for row in record.rows):
         return 1
     return 0 if any(row.cases for row in record.rows) else BAD_INPUT

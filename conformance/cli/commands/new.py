@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from conformance.capture.pin import PINNED, pin, place_of
 from conformance.cli.usage import CommandParser, kernel_names
 from conformance.errors import UsageError
 from conformance.files import installed
@@ -23,7 +25,7 @@ from conformance.upstream.like import Addition, Origin, additions_like, check_ne
 from conformance.upstream.new_kernels import STAND_IN, UNSET, Bound, expanded, given_bound, lines_of
 from conformance.upstream.own_start import own_start
 from conformance.upstream.steps import what_else
-from conformance.writing import write_text
+from conformance.writing import FileError, write_text
 
 _GIVE = "give --ulp N --source TEXT (and --library-ulp N where a library function is inside)"
 
@@ -39,6 +41,7 @@ EXAMPLES = (
         "make the edit, with a tolerance of its own",
     ),
     ("candle-parity new 'fadd_{f32,f64}' --own", "start two kernels of the port's own"),
+    ("candle-parity new --case-from launches#17", "keep a launch that capture recorded as a case"),
 )
 
 
@@ -47,7 +50,7 @@ def options(parser: CommandParser) -> None:
         "Prints, and with --write makes, the edit of the specs that adds kernels, and says what else is to be done."
     )
     parser.epilog = _EPILOG
-    parser.add_argument("names", nargs="+", metavar="NAME", help="a kernel's name, or several: 'usquare_{f32,f16}'")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a kernel's name, or several: 'usquare_{f32,f16}'")
     like = parser.add_argument("--like", metavar="KERNEL", help="the kernel that they are shaped like")
     parser.add_argument(
         "--own", action="store_true", help="start a kernel of the port's own, with its reference, in this folder"
@@ -64,10 +67,18 @@ def options(parser: CommandParser) -> None:
         "--config", type=Path, metavar="FILE", help="the port's candle-parity.toml, whose own names --like then knows"
     )
     parser.add_argument("--write", action="store_true", help="write it")
+    parser.add_argument(
+        "--case-from", metavar="DIR#N", help="keep launch N of a recording of capture as a case, which replay judges"
+    )
+    parser.add_argument("--into", type=Path, default=PINNED, metavar="DIR", help=f"the folder of such cases ({PINNED})")
     parser.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
 
 
 def command(arguments: argparse.Namespace) -> int:
+    if arguments.case_from is not None:
+        return _pin(arguments)
+    if not arguments.names:
+        raise UsageError("name a kernel: candle-parity new NAME --like KERNEL; or give --case-from DIR#N")
     if arguments.own:
         return _start_own(arguments)
     if arguments.like is None:
@@ -104,6 +115,24 @@ def command(arguments: argparse.Namespace) -> int:
     print("\n# what else is needed")
     for step in what_else(addition, list(lines), like, unset):
         print(f"#   {step}")
+    return 0
+
+
+def _pin(arguments: argparse.Namespace) -> int:
+    """Keep a recorded launch as a case, and say how it is judged."""
+    if arguments.names or arguments.own or arguments.like is not None:
+        raise UsageError("--case-from keeps a launch as a case and adds no kernel; leave names, --like and --own out")
+    folder, number = place_of(arguments.case_from)
+    try:
+        case = pin(folder, number, arguments.into)
+    except OSError as error:
+        raise FileError(
+            f"{arguments.into} cannot be written ({error.strerror}); name another folder with --into"
+        ) from None
+    into = shlex.quote(str(arguments.into))
+    print(f"wrote {case} into {arguments.into}; keep the folder with the port\n\n# judge the port by it")
+    print(f"candle-parity replay {into} --kernels path/to/port {shlex.quote(case)}")
+    print(f"# what the program's kernel answered\ncandle-parity replay {into} --subject reference {shlex.quote(case)}")
     return 0
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from candle_wiring.evidence import launches_by_program
 from candle_wiring.judge import Ask, Wiring, wire
 from candle_wiring.libraries import library_calls
 from candle_wiring.report import as_json, as_text, summary
@@ -31,6 +32,9 @@ def options(parser: CommandParser) -> None:
     parser.add_argument("--candle", type=Path, required=True, metavar="PATH", help="the root of a Candle checkout")
     parser.add_argument("--backend", default="cuda_backend", metavar="B", help="a folder of candle-core/src, or a path")
     parser.add_argument("--load", action="append", metavar="FN", help="one more function that loads a kernel by name")
+    parser.add_argument(
+        "--launched", action="append", type=Path, default=[], metavar="DIR", help="a recording of capture, as evidence"
+    )
     parser.add_argument("--json", type=json_file, metavar="F", help="write the wiring as JSON")
 
 
@@ -42,13 +46,14 @@ def command(arguments: argparse.Namespace) -> int:
     wiring = wire(arguments.candle, arguments.backend, specs, arguments.load or (), names)
     settings = Settings.of(vars(arguments))
     absent = None if settings.kernels is None else _absent(wiring, tree_at(settings.kernels, settings, specs, config))
+    launched = launches_by_program(arguments.launched)
     called = launcher_calls(arguments.candle, specs.launchers)
     libraries = library_calls(arguments.candle, arguments.backend)
     if arguments.json is not None:
         rows = [{"name": name, "wired_at": list(places)} for name, places in called.items()]
-        data = {**as_json(wiring, specs, absent), "launchers": rows, "libraries": libraries.as_json()}
+        data = {**as_json(wiring, specs, absent, launched), "launchers": rows, "libraries": libraries.as_json()}
         write_text(arguments.json, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-    for line in as_text(wiring, specs, absent):
+    for line in as_text(wiring, specs, absent, launched):
         print(visible(line))
     if called:
         idle = [name for name, places in called.items() if not places]

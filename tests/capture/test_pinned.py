@@ -1,0 +1,86 @@
+"""A recorded launch that is kept as a case: which one, next to which others, and what is expected of a kernel by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conformance.capture.launches import CaptureError
+from conformance.capture.pin import pin, place_of
+from conformance.cases.case import Case
+from conformance.cases.launch import Buffer, Launch, Null, Scalar
+from conformance.cli.main import main
+from conformance.engine.recordings import recorded
+from conformance.replay.recorder import PART_SUFFIX, Recorder, pack_parts
+from conformance.replay.traces import Traces
+from conformance.spec.load import load_specs
+
+NEG = load_specs().kernels["uneg_f32"]
+
+
+def recording(folder: Path, *answers: float, program: bool = True) -> Path:
+    """Launches of uneg_f32 of 1, with what it answered to each."""
+    folder.mkdir()
+    recorder = Recorder()
+    for number, answer in enumerate(answers, 1):
+        args = (
+            *(Scalar(name, "size_t", np.uint64(1)) for name in ("numel", "num_dims")),
+            Null("info"),
+            Buffer("inp", "f32", "in", np.ones(1, np.float32)),
+            Buffer("out", "f32", "out", np.zeros(1, np.float32)),
+        )
+        launch = Launch("uneg_f32", (1, 1, 1), (1024, 1, 1), 0, args)
+        recorder.add(Case("uneg_f32", ()), launch, {"out": np.full(1, answer, np.float32)}, label=str(number))
+    recorder.write(folder, "uneg_f32")
+    part = folder / f"uneg_f32{PART_SUFFIX}"
+    pack_parts([part], folder, "unary", {"program": "model"} if program else {"device": "a GPU"})
+    part.unlink()
+    return folder
+
+
+def test_of_a_programs_launch_the_reference_is_expected_whatever_it_answered(tmp_path: Path) -> None:
+    for subject in ("kernels", "reference"):
+        (trial,) = recorded(NEG, None, recording(tmp_path / subject, 5.0), subject)
+        assert (trial.expected["out"].value.tolist(), trial.flaw) == ([-1.0], None)
+        assert trial.answer is not None
+        assert trial.answer["out"].tolist() == [5.0]
+
+
+def test_an_answer_of_candles_own_that_is_wrong_still_judges_nobody(tmp_path: Path) -> None:
+    (trial,) = recorded(NEG, None, recording(tmp_path / "a", 5.0, program=False), "kernels")
+    assert trial.flaw is not None
+
+
+def test_a_launch_is_pinned_once_and_next_to_those_of_other_recordings(tmp_path: Path) -> None:
+    into = tmp_path / "pinned"
+    one, two = recording(tmp_path / "one", -1.0, 5.0), recording(tmp_path / "two", 7.0)
+    assert pin(one, "2", into) == pin(one, "2", into) == "uneg_f32(trace=one-2)"
+    assert pin(two, "1", into) == "uneg_f32(trace=two-1)"
+    traces = list(Traces(into).of(NEG))
+    assert [(trace.case.id, trace.answer["out"].tolist(), trace.of_program) for trace in traces] == [
+        ("uneg_f32(trace=one-2)", [5.0], True),
+        ("uneg_f32(trace=two-1)", [7.0], True),
+    ]
+
+
+@pytest.mark.parametrize("text", ["launches", "#3", "launches#", "launches#x"])
+def test_a_launch_is_named_by_folder_and_number(text: str) -> None:
+    with pytest.raises(CaptureError, match="expected the folder of a recording and a number: launches#17"):
+        place_of(text)
+    assert place_of("a/b#c#017") == (Path("a/b#c"), "17")
+
+
+def test_a_launch_that_is_not_recorded_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recording(tmp_path / "one", -1.0)
+    assert main(["new", "--case-from", "one#9"]) == 2
+    assert capsys.readouterr().err.startswith("candle-parity: one has no recorded launch 9; ")
+    assert main(["new", "--case-from", "one#1", "--own"]) == 2
+    assert main(["new"]) == 2
+    capsys.readouterr()
+    assert main(["new", "--case-from", "one#1"]) == 0
+    assert "candle-parity replay pinned --kernels path/to/port 'uneg_f32(trace=one-1)'" in capsys.readouterr().out
