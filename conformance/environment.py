@@ -104,11 +104,12 @@ VARIABLES = (
     Variable(
         "CANDLE_PARITY_CACHE",
         HARNESS,
-        "the cache folder: runtime libraries, code objects, expected answers (at most 512 MiB), parsed specs, journals "
-        "of `--resume`, verdicts of `--reuse`. One with files that a repository has committed is refused",
+        "the cache folder. It holds runtime libraries, code objects, expected results (at most 512 MiB), parsed specs, "
+        "journals for `--resume` and verdicts for `--reuse`. A folder with files that a repository has committed is "
+        "refused",
         "a folder, or a path where nothing is yet",
         _folder,
-        "`.cache/candle-parity` in a checkout, else the user's cache folder",
+        "`.cache/candle-parity` in a checkout of candle-parity, else the user's cache folder",
     ),
     Variable(
         "CANDLE_PARITY_CXX",
@@ -116,20 +117,21 @@ VARIABLES = (
         "the C++ compiler for the host",
         "a command line (`clang++-19`)",
         _command,
-        "for kernels clang, zig's clang, g++; for the harness's own libraries clang, g++, zig's clang",
+        "the first that is found: for kernels in the order clang, zig's clang, g++; for the harness's own libraries "
+        "clang, g++, zig's clang",
     ),
     Variable(
         "CANDLE_PARITY_AMD_COMPILER",
         HARNESS,
-        "which compiler for AMD targets",
+        "which compiler makes code for AMD targets",
         f"one of {_AMD_COMPILERS}",
         _one_of(*_AMD_COMPILERS.split(", ")),
-        "the first of these that is usable; for hipcc the first two",
+        "the first of these that works; in the place of hipcc only the first two are tried",
     ),
     Variable(
         HANG_SECONDS,
         HARNESS,
-        "after how many seconds a launch, or a judge between two cases, is stopped",
+        "how many seconds a launch, or a judge between two cases, may take before it is stopped",
         "a number of seconds from 0.1 to 86400",
         _seconds,
         "90",
@@ -137,7 +139,7 @@ VARIABLES = (
     Variable(
         "CANDLE_PARITY_ISA_ARCH",
         HARNESS,
-        "the target of the isa runtime; `--arch` sets it",
+        "the target of the isa runtime; `--arch` sets it too",
         "an AMD target (gfx942)",
         _matching(r"gfx[0-9a-z-]+(:[a-z+:-]+)?"),
         "`gfx942`",
@@ -145,7 +147,7 @@ VARIABLES = (
     Variable(
         PERTURB,
         HARNESS,
-        "the seed by which approximate instructions deviate on the isa runtime; `--perturb` sets it",
+        "the seed by which approximate instructions of the isa runtime deviate; `--perturb` sets it too",
         f"a whole number from 0 to {(1 << 32) - 1}",
         _whole(0, (1 << 32) - 1),
         "0",
@@ -153,7 +155,8 @@ VARIABLES = (
     Variable(
         "CANDLE_PARITY_ISA_SITES",
         HARNESS,
-        "where the isa runtime keeps what it has executed of each kernel",
+        "a folder into which the isa runtime writes which instructions of each kernel it has executed. "
+        "Kernels are not confined then",
         "a folder, or a path where nothing is yet",
         _folder,
         "none",
@@ -161,15 +164,16 @@ VARIABLES = (
     Variable(
         PASS,
         HARNESS,
-        "further variables that processes which run kernels get",
-        "names with commas between them, each of letters, digits and `_`; `*` at the end stands for the rest",
+        "more variables that are passed to processes that run kernels",
+        "names with commas between them, each of letters, digits and `_`; a `*` at the end stands for any rest",
         _names,
         "none",
     ),
     Variable(
         RUN_ID,
         HARNESS,
-        "what a run writes into its record as `run.id`, by which `report --run-id` knows it; the CI files set it",
+        "the name of a run. It is written into the record as `run.run_id`, and `report --run-id` accepts only records "
+        "with that name. The CI files set it",
         "1 to 128 letters, digits, `.`, `_`, `:`, `/` and `-`",
         _matching(r"[A-Za-z0-9._:/-]{1,128}"),
         "none",
@@ -178,26 +182,26 @@ VARIABLES = (
     Variable(
         "CANDLE_PARITY_BLAS",
         HARNESS,
-        "cuBLAS, hipBLAS or rocBLAS, for `gemm`",
-        default="the runtime's; cpu and isa have none",
+        "the path of cuBLAS, hipBLAS or rocBLAS, for the library call `gemm`",
+        default="that of the runtime; the cpu and isa runtimes have none",
     ),
-    Variable("CANDLE_PARITY_RAND", HARNESS, "the same of cuRAND, hipRAND, rocRAND"),
+    Variable("CANDLE_PARITY_RAND", HARNESS, "the path of cuRAND, hipRAND or rocRAND, for the library call `rand`"),
     Variable(
         "CANDLE_PARITY_NVCC",
         HARNESS,
-        "nvcc, for linked launchers",
-        default="that of `PATH`, then those of CUDA toolkits",
+        "the path of nvcc, which compiles linked launchers",
+        default="the one in `PATH`, else those of CUDA toolkits",
     ),
     Variable(
         "CANDLE_PARITY_NVRTC",
         HARNESS,
-        "paths of NVRTC libraries, separated by `:`",
+        "the paths of NVRTC libraries, separated by `:`",
         default="those of CUDA toolkits, then of PyPI packages",
     ),
     Variable(
         "CANDLE_PARITY_DEBUG",
         HARNESS,
-        "with 1 the traceback of a defect of the harness is printed",
+        "1 prints the traceback of a defect of the harness",
         "0 or 1",
         _one_of("0", "1"),
         "0",
@@ -205,19 +209,17 @@ VARIABLES = (
     Variable(
         "CANDLE_PARITY_ASCII",
         HARNESS,
-        "with 1 standard output and standard error are ASCII, as they are where their encoding has no other signs: "
-        "`+`, `x` and `-` stand for the signs of tables, and `\\uXXXX` for characters of names and paths",
+        "1 prints only ASCII: `+`, `x` and `-` in the place of the signs in tables, and `\\uXXXX` in the place of "
+        "other characters in names and paths. This is also done where the encoding of the output has no other signs",
         "0 or 1",
         _one_of("0", "1"),
         "0",
     ),
-    Variable(
-        "CANDLE_PARITY_SUPERVISOR", HARNESS, "set by the harness in every process that it starts; not to be set by hand"
-    ),
+    Variable("CANDLE_PARITY_SUPERVISOR", HARNESS, "set by the harness in every process that it starts. Do not set it"),
     Variable(
         "HIPCPU_WAVE",
         CPU,
-        "lanes of a wave; the harness sets it for each run (`--wave`)",
+        "the lanes of a wave. The harness sets it for each run (`--wave`)",
         "32 or 64",
         _one_of("32", "64"),
         "64",
@@ -225,7 +227,7 @@ VARIABLES = (
     Variable(
         "HIPCPU_ORDER",
         CPU,
-        "the order of threads; the harness sets it for each launch (`--order`)",
+        "the order of threads. The harness sets it for each launch (`--order`)",
         "forward, reverse or shuffle:SEED",
         _matching(r"forward|reverse|shuffle:[0-9]{1,10}"),
         "`forward`",
@@ -233,16 +235,16 @@ VARIABLES = (
     Variable(
         "HIPCPU_THREADS",
         CPU,
-        "operating system threads that run blocks",
+        "how many threads of the operating system run blocks",
         "a whole number from 1 to 24",
         _whole(1, 24),
-        "the cores, at most 16",
+        "the number of cores, at most 16",
     ),
     Variable(
         "HIPCPU_TIMEOUT_MS",
         CPU,
-        "the longest launch in milliseconds of the CPU time of its threads, and 10 times as long by the clock; `0`, "
-        "for none, weakens",
+        "how many milliseconds a launch may take: of CPU time of each thread, and ten times as many by the clock. "
+        "`0` means no limit and weakens",
         "a whole number from 0 to 3600000",
         _whole(0, 3600000),
         "5000",
@@ -250,7 +252,7 @@ VARIABLES = (
     Variable(
         "HIPCPU_POISON",
         CPU,
-        "whether new device memory and shared memory is filled; `0` weakens",
+        "1 fills new device memory and shared memory with a pattern; `0` weakens",
         "0 or 1",
         _one_of("0", "1"),
         "1",
@@ -258,7 +260,7 @@ VARIABLES = (
     Variable(
         "HIPCPU_GUARD",
         CPU,
-        "whether allocations end at a guard page, with canaries; `0` weakens",
+        "1 lets allocations end at a guard page, with canaries around them; `0` weakens",
         "0 or 1",
         _one_of("0", "1"),
         "1",
@@ -266,7 +268,7 @@ VARIABLES = (
     Variable(
         "HIPCPU_PRINT_BYTES",
         CPU,
-        "how much kernels may print, in bytes",
+        "how many bytes kernels may print",
         "a whole number from 0 to 1073741824",
         _whole(0, 1 << 30),
         "1048576",
@@ -274,67 +276,86 @@ VARIABLES = (
     Variable(
         "HIPCPU_SAY",
         CPU,
-        "`1`: every error of HIP is told on standard error, each once; `emulate` sets it for programs",
+        "1 prints every error of HIP to standard error, each once. `emulate` sets it for programs",
         "0 or 1",
         _one_of("0", "1"),
         "0",
     ),
-    Variable("HIPISA_TARGET", CPU, "set by `emulate` for programs: the GPU that is emulated; runs set it themselves"),
-    Variable("CANDLE_PARITY_CAPTURE", CPU, "set by `capture` for programs: the folder that launches are recorded into"),
+    Variable(
+        "HIPISA_TARGET", CPU, "the GPU that is emulated. `emulate` sets it for programs, and runs set it themselves"
+    ),
+    Variable(
+        "CANDLE_PARITY_CAPTURE", CPU, "the folder that launches are recorded into. `capture` sets it for programs"
+    ),
     Variable(
         "HIPISA_DEVICES",
         CPU,
-        "set by `emulate --devices` for programs: how many GPUs are emulated",
+        "how many GPUs are emulated. `emulate --devices` sets it for programs",
         "a whole number from 1 to 16",
         _whole(1, 16),
         "1",
     ),
-    Variable("HIPCPU_CXXFLAGS", CPU, "further flags for the compiler of kernels; any weakens"),
-    Variable("HIPCPU_KEEP", CPU, "set, even empty: temporary folders of the compiler stay"),
+    Variable("HIPCPU_CXXFLAGS", CPU, "more options for the compiler of kernels. Any value weakens"),
+    Variable("HIPCPU_KEEP", CPU, "if it is set, even to nothing, temporary folders of the compiler are kept"),
     *(
-        Variable(name, CPU, "set by the harness for our `libhiprtc`; use `CANDLE_PARITY_CXX`")
+        Variable(name, CPU, "set by the harness for our `libhiprtc`. Set `CANDLE_PARITY_CXX` instead")
         for name in ("HIPCPU_CXX", "HIPCPU_LD", "HIPCPU_INCLUDE")
     ),
     Variable(
-        "HIPCPU_READS", CPU, "set by the harness for our `libhiprtc`: where it writes which files a compilation reads"
+        "HIPCPU_READS",
+        CPU,
+        "set by the harness: the file into which our `libhiprtc` writes the names of files that a compilation reads",
     ),
     *(
         Variable(name, CPU, "set by the harness for the libraries of the cuda runtime")
         for name in ("HIPCUDA_NVRTC", "HIPCUDA_INCLUDE")
     ),
     *(
-        Variable(name, SYSTEM, "an installation of ROCm, looked into before `/opt/rocm`")
+        Variable(name, SYSTEM, "an installation of ROCm. It is tried before `/opt/rocm`")
         for name in ("ROCM_PATH", "ROCM_HOME")
     ),
-    Variable("HIP_PATH", SYSTEM, "another one, for compilers only"),
-    Variable("HIP_DEVICE_LIB_PATH", SYSTEM, "the folder of the device libraries"),
-    Variable("LD_LIBRARY_PATH", SYSTEM, "for `libamdhip64.so`, after ROCm's installations"),
+    Variable("HIP_PATH", SYSTEM, "an installation of ROCm that is used for its compilers only"),
+    Variable("HIP_DEVICE_LIB_PATH", SYSTEM, "the folder with the device libraries of AMD targets"),
+    Variable(
+        "LD_LIBRARY_PATH", SYSTEM, "folders in which `libamdhip64.so` is looked for, after the installations of ROCm"
+    ),
     *(
-        Variable(name, SYSTEM, "hides devices; `doctor` and the record say how it is set")
+        Variable(name, SYSTEM, "hides devices. `doctor` and the record say how it is set")
         for name in ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
     ),
     Variable(
         "HSA_DISABLE_COREDUMP_ON_EXCEPTION",
         SYSTEM,
-        "of ROCm; set to 1 where not set, so that a fault does not write the GPU's memory to a file",
+        "a variable of ROCm. The harness sets it to 1 if it is not set, so that a fault does not write the GPU's "
+        "memory to a file",
     ),
     *(
-        Variable(name, SYSTEM, "a CUDA toolkit, looked into before `/usr/local/cuda*`")
+        Variable(name, SYSTEM, "a CUDA toolkit. It is tried before `/usr/local/cuda*`")
         for name in ("CUDA_HOME", "CUDA_PATH")
     ),
-    Variable("NVCC_CCBIN", SYSTEM, "nvcc's compiler for the host"),
+    Variable("NVCC_CCBIN", SYSTEM, "the host compiler that nvcc uses"),
     *(
-        Variable(name, SYSTEM, "further flags of nvcc, or folders with headers")
-        for name in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "CPATH", "CPLUS_INCLUDE_PATH")
+        Variable(name, SYSTEM, "more options for nvcc, which compiles launchers")
+        for name in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+    ),
+    *(
+        Variable(name, SYSTEM, "more folders with headers, for compilers that run on this machine")
+        for name in ("CPATH", "CPLUS_INCLUDE_PATH")
     ),
     Variable(
         "TMPDIR",
         SYSTEM,
-        "the folder for temporary files, tried first; then the cache folder and `/tmp` (without it `/tmp` first)",
+        "the folder for temporary files. It is tried first, then the cache folder and `/tmp`; if it is not set, `/tmp` "
+        "is tried before the cache folder",
     ),
-    Variable("NO_COLOR", SYSTEM, "no colours where it has a value"),
-    Variable("COLUMNS", SYSTEM, "the width of tables and text; without it that of the terminal, and a log has none"),
-    Variable("TERM", SYSTEM, "no colours where it is `dumb` or not set"),
+    Variable("NO_COLOR", SYSTEM, "any value switches colours off"),
+    Variable(
+        "COLUMNS",
+        SYSTEM,
+        "the width of tables and text. Without it, the width of the terminal is used, and output that goes to a file "
+        "is not wrapped",
+    ),
+    Variable("TERM", SYSTEM, "`dumb`, or no value, switches colours off"),
 )
 _BY_NAME = {variable.name: variable for variable in VARIABLES}
 

@@ -69,7 +69,7 @@ class Settings(Options):
         "--seed-salt",
         metavar="S",
         group=CHOICE,
-        help="other data for the same cases",
+        help="draw other input data for the same cases; S is any text",
         commands=("run", "export", "record", "compare"),
         repeated=True,
     )
@@ -78,7 +78,7 @@ class Settings(Options):
         "--runtime",
         choices=RUNTIMES,
         group=RUN,
-        help="what runs the kernels (default: auto)",
+        help="what executes the kernels (default: auto, which takes an AMD GPU if there is one, else the host)",
         commands=(*LAUNCHING, "doctor"),
         in_file=True,
         pytest=True,
@@ -89,7 +89,7 @@ class Settings(Options):
         "--wave",
         read=int,
         choices=(32, 64),
-        help="wave size of the cpu runtime (default: 64, and 32 for CUDA sources)",
+        help="wave size of the cpu runtime (default: that of --arch, else 64, and 32 for CUDA sources)",
         in_file=True,
         pytest=True,
         repeated=True,
@@ -98,7 +98,8 @@ class Settings(Options):
         None,
         "--arch",
         metavar="GFX",
-        help="cpu runtime: the AMD GPU whose macros sources see; isa: whose machine code is interpreted (gfx942)",
+        help="the AMD GPU: on the cpu runtime sources see its macros; on the isa runtime its machine code is "
+        "interpreted (there the default is gfx942)",
         compiles=True,
         in_file=True,
         repeated=True,
@@ -108,7 +109,7 @@ class Settings(Options):
         "--perturb",
         read=seed,
         metavar="SEED",
-        help="isa runtime: approximate instructions deviate within their documented error, by this seed",
+        help="isa runtime: let approximate instructions deviate within their documented error; SEED chooses how",
         commands=(*JUDGING, "compare"),
         repeated=True,
     )
@@ -117,7 +118,7 @@ class Settings(Options):
         "--compiler",
         choices=COMPILERS,
         group=COMPILATION,
-        help="rocm runtime: what compiles (default: hiprtc, and hipcc for files that it refuses)",
+        help="rocm runtime: the compiler (default: auto, which is hiprtc, and hipcc for files that hiprtc refuses)",
         pytest=True,
         repeated=True,
     )
@@ -127,7 +128,7 @@ class Settings(Options):
         read=seconds,
         metavar="S",
         group=COMPILATION,
-        help=f"seconds of CPU time for a file ({COMPILE_SECONDS:g})",
+        help=f"stop the compilation of a file after S seconds of CPU time (default: {COMPILE_SECONDS:g})",
         pytest=True,
     )
     reuse: bool = option(
@@ -135,7 +136,7 @@ class Settings(Options):
         "--reuse",
         read=bool,
         group=RUN,
-        help="on the host: a kernel whose code object, cases and harness have passed before passes",
+        help="on the host: do not run a kernel again that has passed with the same code object, cases and harness",
         commands=("run",),
     )
     all_cases: bool | None = option(
@@ -143,13 +144,13 @@ class Settings(Options):
         "--all-cases",
         read=bool,
         group=CHOICE,
-        help="also the cases without a part in the verdict: launches that Candle's Rust never makes",
+        help="also run cases that do not count for the verdict, such as launches that Candle's Rust code never makes",
         commands=("run", "compare"),
         in_file=True,
         pytest=True,
     )
     sandbox: bool = launching(
-        True, "--no-sandbox", read=bool, help="cpu runtime: do not confine what runs kernels", pytest=True
+        True, "--no-sandbox", read=bool, help="cpu runtime: run kernels without the sandbox", pytest=True
     )
     kernels: Path | None = option(
         None,
@@ -158,7 +159,8 @@ class Settings(Options):
         write=kernels_word,
         metavar="PATH",
         group=CHOICE,
-        help="a folder or file of .hip, .cu or .hsaco; shipped: the kernels that come with candle-parity",
+        help="what to judge: a file or folder of .hip, .cu or .hsaco; or the word shipped, for the kernels that come "
+        "with candle-parity",
         commands=(*COMPILING, "wiring"),
         compiles=True,
         repeated=True,
@@ -166,12 +168,14 @@ class Settings(Options):
         pytest=True,
     )
     include_dirs: tuple[Path, ...] = compiling(
-        (), "-I", "--include-dir", read=Path, metavar="DIR", help="search headers here too", in_file=True
+        (), "-I", "--include-dir", read=Path, metavar="DIR", help="search this folder for headers", in_file=True
     )
     defines: tuple[str, ...] = compiling(
         (), "-D", "--define", metavar="NAME[=VALUE]", help="define a macro", in_file=True
     )
-    undefines: tuple[str, ...] = compiling((), "-U", "--undefine", metavar="NAME", help="after every -D", in_file=True)
+    undefines: tuple[str, ...] = compiling(
+        (), "-U", "--undefine", metavar="NAME", help="undefine a macro; this comes after every -D", in_file=True
+    )
     forced_includes: tuple[Path, ...] = compiling(
         (),
         "--include",
@@ -180,12 +184,12 @@ class Settings(Options):
         help="include this header before each source: a file, or a name that the compiler finds (hip/hip_fp16.h)",
         in_file=True,
     )
-    std: str | None = compiling(None, "--std", metavar="STANDARD", help="the standard of C++ (c++20)", in_file=True)
+    std: str | None = compiling(None, "--std", metavar="STANDARD", help="the C++ standard, such as c++20", in_file=True)
     flags: tuple[str, ...] = compiling(
         (),
         "--flag",
         metavar="FLAG",
-        help="a further option of the compiler (--flag=-ffast-math); those for GPUs do nothing on the host",
+        help="another option for the compiler, such as --flag=-ffast-math; options for GPUs have no effect on the host",
         in_file=True,
     )
     config: Path | None = option(
@@ -194,7 +198,8 @@ class Settings(Options):
         read=Path,
         metavar="FILE",
         group=CHOICE,
-        help="what the port says of itself (default: its candle-parity.toml or pyproject.toml)",
+        help="the file that declares the port (default: a candle-parity.toml or pyproject.toml in or next to the "
+        "folder of --kernels; without --kernels, in the working directory)",
         commands=(*COMPILING, "list", "export", "wiring"),
         pytest=True,
         compiles=True,
@@ -205,7 +210,7 @@ class Settings(Options):
         "--dialect",
         choices=DIALECTS,
         group=COMPILATION,
-        help="language of the sources (default: .cu files without HIP's headers are CUDA)",
+        help="the language of the sources (default: auto: .cu files without HIP's headers are CUDA, all others HIP)",
         commands=(*LAUNCHING, "check"),
         in_file=True,
         compiles=True,
@@ -215,7 +220,7 @@ class Settings(Options):
         (),
         "--order",
         metavar="ORDER",
-        help="thread order of the cpu and isa runtimes: forward, reverse or shuffle:SEED; may be given several times",
+        help="a thread order of the cpu or isa runtime: forward, reverse or shuffle:SEED; may be given several times",
         commands=(*JUDGING, "compare"),
         repeated=True,
     )
@@ -225,7 +230,7 @@ class Settings(Options):
         read=Path,
         metavar="DIR",
         group=CHOICE,
-        help="specs other than the shipped ones",
+        help="a folder of specs to use in the place of those that come with candle-parity",
         commands=(*COMPILING, "list", "export", "report", "board", "drift", "wiring"),
         repeated=True,
     )
@@ -235,7 +240,8 @@ class Settings(Options):
         "--own",
         read=bool,
         group=CHOICE,
-        help="judge the port's own kernels too: runs its reference functions, Python outside of the sandbox",
+        help="also judge the port's own kernels; this runs its reference functions, which are Python code outside of "
+        "the sandbox",
         commands=(*LAUNCHING, "export"),
         pytest=True,
         repeated=True,
@@ -280,7 +286,7 @@ class Gate(Options):
         read=percentage,
         metavar="PCT",
         group=GATE,
-        help="exit 0 when the coverage reaches this, else 1",
+        help="a gate: exit 0 if at least this percentage of all kernels is at parity, else 1",
         in_file=True,
         pytest=True,
     )
@@ -290,7 +296,7 @@ class Gate(Options):
         read=percentage,
         metavar="PCT",
         group=GATE,
-        help="the same for the linked launchers, which are counted apart from the kernels",
+        help="the same gate for launchers, which are counted apart from kernels",
         in_file=True,
         pytest=True,
     )
@@ -300,7 +306,7 @@ class Gate(Options):
         read=percentage,
         group=GATE,
         metavar="PCT",
-        help="the same for the port's own kernels (--own), which are counted apart from Candle's",
+        help="the same gate for the port's own kernels (--own), which are counted apart from Candle's",
         in_file=True,
         pytest=True,
     )
@@ -310,7 +316,7 @@ class Gate(Options):
         read=Path,
         metavar="RECORD",
         group=GATE,
-        help="exit 1 when a kernel or case is worse than in this record",
+        help="a gate: exit 1 if a kernel or a case is worse than in this record",
         in_file=True,
         pytest=True,
     )
@@ -319,12 +325,16 @@ class Gate(Options):
         "--strict",
         read=bool,
         group=GATE,
-        help="with a gate: a failure is exit 1 all the same",
+        help="exit 1 for any failure that is not declared, even if the gates are met",
         in_file=True,
         pytest=True,
     )
     update_baseline: bool = reporting(
-        False, "--update-baseline", read=bool, group=GATE, help="write the new baseline, unless something became worse"
+        False,
+        "--update-baseline",
+        read=bool,
+        group=GATE,
+        help="write what became better into the baseline; it stays as it is if something became worse",
     )
 
 
@@ -340,29 +350,36 @@ class Session(Options):
         "--module",
         metavar="M",
         group=CHOICE,
-        help="only the kernels of this module; may be given several times",
+        help="only kernels of this module, such as unary; may be given several times",
         commands=(*LAUNCHING, "check", "list", "export"),
     )
-    jobs: int | None = launching(None, "-j", "--jobs", read=workers, metavar="N", help="judges (default: one per core)")
+    jobs: int | None = launching(
+        None,
+        "-j",
+        "--jobs",
+        read=workers,
+        metavar="N",
+        help="how many judge processes run at a time (default: one for each core)",
+    )
     shard: Shard | None = judging(
         None,
         "--shard",
         read=shard_of,
         metavar="I/N",
         group=CHOICE,
-        help="the I-th of N parts of the selected kernels; `report` joins them",
+        help="judge only the I-th of N parts of the selected kernels; `report` joins the records",
     )
-    resume: bool = judging(False, "--resume", read=bool, help="go on with a run of the same options that was cut off")
+    resume: bool = judging(False, "--resume", read=bool, help="continue an interrupted run that had the same options")
     watch: bool = option(
         False,
         "--watch",
         read=bool,
         group=RUN,
-        help="judge again whenever a file of the port changes; needs candle-parity[watch]",
+        help="judge again whenever a file of the port changes; needs the extra candle-parity[watch]",
         commands=("run",),
     )
     quiet: bool = judging(
-        False, "-q", "--quiet", read=bool, group=OUTPUT, help="print the verdict in one line, and errors"
+        False, "-q", "--quiet", read=bool, group=OUTPUT, help="print only the verdict, in one line, and errors"
     )
     verbose: bool = judging(
         False,
@@ -370,10 +387,12 @@ class Session(Options):
         "--verbose",
         read=bool,
         group=OUTPUT,
-        help="print a failure of every failing kernel, not of each cause only, and notes on cases that are in no "
-        "verdict",
+        help="print a failure of every failing kernel instead of one for each cause, and notes on cases that do not "
+        "count",
     )
-    json: Path | None = reporting(None, "--json", read=json_file, metavar="F", help="write the record", pytest=True)
+    json: Path | None = reporting(
+        None, "--json", read=json_file, metavar="F", help="write the record as JSON; - is standard output", pytest=True
+    )
     md: Path | None = option(
         None, "--md", read=Path, metavar="F", group=OUTPUT, help="write the report as Markdown", commands=RENDERING
     )
@@ -381,10 +400,10 @@ class Session(Options):
         None, "--html", read=Path, metavar="F", group=OUTPUT, help="write the report as HTML", commands=RENDERING
     )
     summary: Path | None = reporting(
-        None, "--summary", read=Path, metavar="F", help="write a short report as Markdown, for CI"
+        None, "--summary", read=Path, metavar="F", help="write a short report as Markdown, for the summary of a CI job"
     )
     junit: Path | None = reporting(
-        None, "--junit", read=Path, metavar="F", help="write a test case per kernel as JUnit XML"
+        None, "--junit", read=Path, metavar="F", help="write JUnit XML with a test case for each kernel"
     )
 
 

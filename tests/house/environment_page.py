@@ -17,28 +17,34 @@ BY_HAND = "\n## make and the tests\n"
 
 HEAD = """# Environment variables
 
-For whoever sets up a machine or a container: every variable that the harness, its Makefile and its tests read. An
-option of the command line wins over its variable; an empty variable counts as one that is not set, if nothing else is
-said. A value that is not allowed ends every command with exit code 2 and the name of the variable.
+For everyone who sets up a machine or a container: every variable that the harness, its Makefile and its tests read.
+
+- An option of the command line wins over its variable.
+- An empty variable counts as not set, if the table says nothing else.
+- A value that is not allowed ends every command with exit code 2, and the message names the variable.
 """
+
+COLUMNS = "| variable | meaning | allowed values | default |\n|---|---|---|---|\n"
 
 ABOUT = {
     CPU: """
-Options of our `libamdhip64`. Those marked "weakens" switch a check off at the value that is named: the run then says
-"checks were weakened", and the record names them under `weakened`.
+These are options of our `libamdhip64`. "Weakens" means that the value switches a check off. The run then says "checks
+were weakened", and the record names the variable under `weakened`.
 """
 }
 
 SEEN = """
 ## What kernels see
 
-A kernel on the host, and the host code of a linked launcher everywhere, can read the environment of its process and
-print it. So processes that run kernels get the variables of this table and no others, and of these none whose name
-speaks of a token, a secret, a password, credentials or a key: `NVIDIA_API_KEY`. A `*` stands for any rest of a name.
-`CANDLE_PARITY_PASS` names further ones, whatever they are called. Compilers and judges, which run nothing of a port,
-have the whole environment.
+A kernel on the host can read the environment of its process and print it, and so can the host code of a linked launcher
+on every runtime. Therefore processes that run kernels get only the variables of this table. They do not get a variable
+whose name speaks of a token, a secret, a password, credentials or a key, such as `NVIDIA_API_KEY`. `CANDLE_PARITY_PASS`
+names more variables to pass, whatever they are called. Compilers and judges run nothing of a port and have the whole
+environment.
 
-| runtime | variables |
+A `*` stands for any rest of a name.
+
+| runtime | variables that are passed |
 |---|---|
 """
 
@@ -46,16 +52,14 @@ have the whole environment.
 def page() -> str:
     parts = [HEAD]
     for section, rows in groupby(VARIABLES, key=lambda row: row.section):
-        parts.append(f"\n## {section}\n{ABOUT.get(section, '')}\n{''.join(map(_line, rows))}")
+        parts.append(f"\n## {section}\n{ABOUT.get(section, '')}\n{COLUMNS}{''.join(map(_row, rows))}")
     seen = [("all", EVERYWHERE), *((name, runtime_kind(name).environment) for name in NAMES)]
     parts.append(SEEN + "".join(f"| {name} | {', '.join(f'`{one}`' for one in names)} |\n" for name, names in seen))
     return "".join(parts) + BY_HAND + PAGE.read_text(encoding="utf-8").partition(BY_HAND)[2]
 
 
-def _line(row: Variable) -> str:
-    allowed = f" Allowed: {row.allowed}." if row.allowed else ""
-    default = f" Default: {row.default}." if row.default else ""
-    return f"- `{row.name}`: {row.about}.{allowed}{default}\n"
+def _row(row: Variable) -> str:
+    return f"| `{row.name}` | {row.about} | {row.allowed} | {row.default} |\n"
 
 
 if __name__ == "__main__":

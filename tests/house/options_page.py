@@ -2,38 +2,61 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from collections.abc import Iterable
 
 from conformance.files import ROOT
-from conformance.option import Option
+from conformance.option import COMPILING, GATE, GROUPS, JUDGING, LAUNCHING, Option
 from conformance.settings import OPTIONS
 
 PAGE = ROOT / "docs" / "options.md"
 
 HEAD = """# Options
 
-For users of `run` and of the commands that share options with it: what each is called. One with a key in parentheses
-may stand in [candle-parity.toml](declaration.md); pytest has those with a `*`, as `--parity-...`. For options of one
-command: `candle-parity COMMAND --help`.
+For users of `run` and of the commands that share options with it: every option, with what it means, which commands have
+it, and its name in [candle-parity.toml](declaration.md) and in pytest. `candle-parity COMMAND --help` lists all options
+of one command, also those that no other command has.
+
+A key with `[gate]` stands in that table of the file. The last column uses these names:
 """
+
+COLUMNS = "| option | meaning | key in the file | pytest | commands |\n|---|---|---|---|---|\n"
+
+SETS = {COMPILING: "that compile", LAUNCHING: "that launch", JUDGING: "that judge"}
+"""Names of groups of commands that many options have."""
 
 
 def page() -> str:
-    rows = sorted(OPTIONS, key=_commands)
-    return HEAD + "".join(
-        f"\nOf {commands}:\n\n{''.join(map(_line, group))}" for commands, group in groupby(rows, key=_commands)
-    )
+    sets = "".join(f"| those {name} | {_named(commands)} |\n" for commands, name in SETS.items())
+    parts = [HEAD, f"\n| name | commands |\n|---|---|\n{sets}"]
+    for group in GROUPS:
+        rows = "".join(_row(row) for row in OPTIONS if row.group == group)
+        heading = f"{group[0].upper()}{group[1:]}"
+        parts.append(f"\n## {heading}\n\n{COLUMNS}{rows}")
+    return "".join(parts)
 
 
-def _commands(row: Option) -> str:
-    return ", ".join(f"`{name}`" for name in row.commands)
+def _row(row: Option) -> str:
+    value = "\\|".join(map(str, row.choices)) if row.choices else row.metavar
+    toggle = row.read is bool and row.default is None
+    flags = [*row.flags, f"--no-{row.long.removeprefix('--')}"] if toggle else list(row.flags)
+    option = ", ".join(f"`{flag}`" for flag in flags) + (f" `{value}`" if value else "")
+    key = f"`{row.name}`{' in `[gate]`' if row.group == GATE else ''}" if row.in_file else ""
+    pytest = f"`--parity-{row.long.removeprefix('--')}`" if row.pytest else ""
+    meaning = row.help.replace("|", "\\|").replace("%%", "%")
+    return f"| {option} | {meaning} | {key} | {pytest} | {_commands(row.commands)} |\n"
 
 
-def _line(row: Option) -> str:
-    value = "|".join(map(str, row.choices)) if row.choices else row.metavar
-    flags = [*row.flags, "--no-strict"] if row.name == "strict" else row.flags
-    words = ", ".join(flags) + (f" {value}" if value else "")
-    return f"- `{words}`{' *' * row.pytest}{f' (`{row.name}`)' * row.in_file}: {row.help}\n"
+def _commands(commands: tuple[str, ...]) -> str:
+    """The commands, those of a set by its name: ``those that launch, `check` ``."""
+    for known, name in SETS.items():
+        if set(known) <= set(commands):
+            others = [one for one in commands if one not in known]
+            return f"those {name}" + (f", {_named(others)}" if others else "")
+    return _named(commands)
+
+
+def _named(commands: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in commands)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ ELSEWHERE = {
     "--module mmvq": "compiles no launcher of the small port; tests/launchers",
     "emulate": "builds the runtime of programs; tests/emulate",
     "capture": "runs a program on a GPU, or an emulated one; tests/capture",
-    "candle-parity compare": "needs a repository with two commits; tests/cli/test_compare.py",
+    "candle-parity compare": "needs a repository with two commits; tests/cli/test_compare_command.py",
     "--write": "edits the specs; tests/growing",
     "--watch": "goes on until Ctrl-C; tests/cli/test_watch.py",
     "ports ports.toml": "judges for minutes; tests/cli/test_ports.py",
