@@ -61,18 +61,12 @@ PREFIX = "parity_"
 
 
 @dataclass(frozen=True)
-class Settings(Options):
-    """How kernels are compiled and launched, in the order of the command that reproduces a failure."""
+class ExecutorSettings(Options):
+    """The settings that executors get, in which a port's code runs, and nothing else: a row here is one that they know.
 
-    salt: str = option(
-        "",
-        "--seed-salt",
-        metavar="S",
-        group=CHOICE,
-        help="draw other input data for the same cases; S is any text",
-        commands=("run", "export", "record", "compare"),
-        repeated=True,
-    )
+    Their values are plain, for an executor reads them without pydantic.
+    """
+
     runtime: str = option(
         AUTO,
         "--runtime",
@@ -92,6 +86,24 @@ class Settings(Options):
         help="wave size of the cpu runtime (default: that of --arch, else 64, and 32 for CUDA sources)",
         in_file=True,
         pytest=True,
+        repeated=True,
+    )
+    sandbox: bool = launching(
+        True, "--no-sandbox", read=bool, help="cpu runtime: run kernels without the sandbox", pytest=True
+    )
+
+
+@dataclass(frozen=True)
+class Settings(ExecutorSettings):
+    """How kernels are compiled and launched, in the order of the command that reproduces a failure."""
+
+    salt: str = option(
+        "",
+        "--seed-salt",
+        metavar="S",
+        group=CHOICE,
+        help="draw other input data for the same cases; S is any text",
+        commands=("run", "export", "record", "compare"),
         repeated=True,
     )
     arch: str | None = launching(
@@ -148,9 +160,6 @@ class Settings(Options):
         commands=("run", "compare"),
         in_file=True,
         pytest=True,
-    )
-    sandbox: bool = launching(
-        True, "--no-sandbox", read=bool, help="cpu runtime: run kernels without the sandbox", pytest=True
     )
     kernels: Path | None = option(
         None,

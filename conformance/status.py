@@ -24,7 +24,7 @@ class StatusRow:
 
     ``failed`` says that it is a failure unless the port declares it, ``launched`` that it says what became of launches.
     ``distance`` is how far it is from parity, for what became better or worse (``None``: nothing was judged).
-    ``urgency`` is its place where the worst comes first. ``sign`` stands for it where there is no room for ``words``,
+    ``urgency`` is its place where the worst comes first. ``sign`` stands for it where there is no room for ``label``,
     and a section of a report about such kernels is called ``heading`` (none where there is nothing to say of them).
     ``junit`` is the element of JUnit XML: "failure" is no parity, "error" no answer, "skipped" not there, declared, or
     not selected; "" is a pass. ``style`` is that of rich.
@@ -35,7 +35,7 @@ class StatusRow:
     distance: int | None
     urgency: int
     sign: str
-    words: str
+    label: str
     heading: str
     junit: str
     style: str
@@ -48,7 +48,7 @@ ROWS: Mapping[Status, StatusRow] = {
         distance=0,
         urgency=7,
         sign="✓",
-        words="at parity",
+        label="at parity",
         heading="",
         junit="",
         style="green",
@@ -59,7 +59,7 @@ ROWS: Mapping[Status, StatusRow] = {
         distance=2,
         urgency=4,
         sign="F",
-        words="wrong answers",
+        label="wrong answers",
         heading="Wrong answers",
         junit="failure",
         style="red",
@@ -70,7 +70,7 @@ ROWS: Mapping[Status, StatusRow] = {
         distance=4,
         urgency=3,
         sign="S",
-        words="other parameters",
+        label="other parameters",
         heading="Wrong parameter lists",
         junit="error",
         style="red",
@@ -81,7 +81,7 @@ ROWS: Mapping[Status, StatusRow] = {
         distance=6,
         urgency=6,
         sign="–",
-        words="no source",
+        label="no source",
         heading="",
         junit="skipped",
         style="dim",
@@ -92,7 +92,7 @@ ROWS: Mapping[Status, StatusRow] = {
         distance=5,
         urgency=2,
         sign="E",
-        words="does not compile",
+        label="does not compile",
         heading="Sources that do not compile",
         junit="error",
         style="red",
@@ -103,7 +103,7 @@ ROWS: Mapping[Status, StatusRow] = {
         distance=3,
         urgency=0,
         sign="C",
-        words="crash",
+        label="crash",
         heading="Crashes",
         junit="error",
         style="red",
@@ -114,7 +114,7 @@ ROWS: Mapping[Status, StatusRow] = {
         distance=3,
         urgency=1,
         sign="T",
-        words="time-out",
+        label="time-out",
         heading="Time-outs",
         junit="error",
         style="red",
@@ -125,7 +125,7 @@ ROWS: Mapping[Status, StatusRow] = {
         distance=1,
         urgency=5,
         sign="K",
-        words="known failure",
+        label="known failure",
         heading="Known failures",
         junit="skipped",
         style="yellow",
@@ -136,7 +136,7 @@ ROWS: Mapping[Status, StatusRow] = {
         distance=None,
         urgency=8,
         sign="○",
-        words="not run",
+        label="not run",
         heading="",
         junit="skipped",
         style="dim",

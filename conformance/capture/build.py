@@ -17,7 +17,7 @@ def front_plan() -> Plan:
     return Plan(
         runtime="capture",
         sources={LIBRARY: (FRONT,)},
-        words=(f"-I{FRONT}", f"-I{ISA / 'runtime'}"),
+        flags=(f"-I{FRONT}", f"-I{ISA / 'runtime'}"),
         headers=shared,
     )
 

@@ -103,8 +103,8 @@ class About:
         return {name: text for name, text in (*fields, *own) if text is not None}
 
 
-def run_program(words: Sequence[str], library: Path, raw: Path, variables: Mapping[str, str]) -> Ended:
-    """Run the program ``words`` with ``library`` in front of the GPU's, in the environment and ``variables``.
+def run_program(command: Sequence[str], library: Path, raw: Path, variables: Mapping[str, str]) -> Ended:
+    """Run the program ``command`` with ``library`` in front of the GPU's, in the environment and ``variables``.
 
     Ctrl-C goes to the program, and what it has launched until then is judged. Raises ``OSError`` where it cannot be
     started.
@@ -112,7 +112,7 @@ def run_program(words: Sequence[str], library: Path, raw: Path, variables: Mappi
     loaded = [str(library), *filter(None, [variables.get("LD_PRELOAD", os.environ.get("LD_PRELOAD"))])]
     environment = {**os.environ, **variables, "LD_PRELOAD": ":".join(loaded), FOLDER: str(raw.resolve())}
     started = time.perf_counter()
-    program = subprocess.Popen(words, env=environment)
+    program = subprocess.Popen(command, env=environment)
     while True:
         try:
             code = program.wait()

@@ -198,7 +198,7 @@ def info_array(shape: Shape, *strides: Shape) -> NDArray[np.uint64]:
 
     Rank 0 has no content: one poisoned word stands in for Candle's empty upload, which no kernel reads.
     """
-    words = [*shape, *(step for operand in strides for step in operand)]
-    array = np.array(words or [0xA5A5A5A5A5A5A5A5], dtype=np.uint64)
+    numbers = [*shape, *(step for operand in strides for step in operand)]
+    array = np.array(numbers or [0xA5A5A5A5A5A5A5A5], dtype=np.uint64)
     array.flags.writeable = False
     return array

@@ -76,15 +76,15 @@ class _Version(argparse.Action):
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line; patterns may follow options, which argparse alone does not accept after TRACE_DIR."""
-    words = sys.argv[1:] if argv is None else argv
-    first = next((word for word in words if not word.startswith("-")), "")
+    args = sys.argv[1:] if argv is None else argv
+    first = next((word for word in args if not word.startswith("-")), "")
     parser = build_parser(None if completing() else first)
     complete(parser)
     # Only from Python: no shell can pass it. Every path and pattern would fail in its own way.
-    if any("\0" in word for word in words):
+    if any("\0" in word for word in args):
         parser.error("an argument holds a NUL character; no path and no kernel name can")
-    arguments, rest = parser.parse_known_args(words)
-    arguments.words = [*words]
+    arguments, rest = parser.parse_known_args(args)
+    arguments.argv = [*args]
     if rest and ("patterns" not in arguments or any(word.startswith("-") for word in rest)):
         parser.of(arguments.command).unknown(rest)
     if rest:

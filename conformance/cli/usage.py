@@ -56,17 +56,17 @@ class CommandParser(argparse.ArgumentParser):
 
     def usage_line(self) -> str:
         """``candle-parity run [OPTION...] [PATTERN...]``: every option stands below it."""
-        words = [self.prog, "[OPTION...]"]
+        parts = [self.prog, "[OPTION...]"]
         for action in self._actions:
             name = action.metavar or action.dest
             if isinstance(action, argparse._SubParsersAction):
-                words.append(f"{name} ...")
+                parts.append(f"{name} ...")
             elif action.option_strings and action.required:
-                words.append(f"{action.option_strings[-1]} {name}")
+                parts.append(f"{action.option_strings[-1]} {name}")
             elif not action.option_strings:
                 one = f"{{{','.join(map(str, action.choices))}}}" if action.choices else str(name)
-                words.append({"*": f"[{one}...]", "+": f"{one}...", "?": f"[{one}]"}.get(str(action.nargs), one))
-        return " ".join(words)
+                parts.append({"*": f"[{one}...]", "+": f"{one}...", "?": f"[{one}]"}.get(str(action.nargs), one))
+        return " ".join(parts)
 
     def close(self, examples: Iterable[tuple[str, str]], exit_codes: str) -> None:
         """Set what stands below the options: what is there already, ``examples`` (a command, and what it is for), and
@@ -89,11 +89,11 @@ class CommandParser(argparse.ArgumentParser):
         found: CommandParser = commands.choices[command]
         return found
 
-    def unknown(self, words: list[str]) -> NoReturn:
+    def unknown(self, args: list[str]) -> NoReturn:
         """Raises ``UsageError`` for options that the parser does not have."""
         options = [option for option in self._option_string_actions if option.startswith("--")]
-        first = next((word for word in words if word.startswith("-")), words[0])
-        self.error(f"unrecognized arguments: {' '.join(words)}{meant(first.split('=')[0], options)}")
+        first = next((word for word in args if word.startswith("-")), args[0])
+        self.error(f"unrecognized arguments: {' '.join(args)}{meant(first.split('=')[0], options)}")
 
 
 def meant(word: str, known: list[str]) -> str:

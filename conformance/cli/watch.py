@@ -91,7 +91,7 @@ def watch(arguments: argparse.Namespace) -> int:
     if arguments.json == STDOUT:
         raise UsageError("--watch prints a verdict after each change, and --json - one record; name a file for it")
     written = {path.resolve() for _, path in outputs(arguments)}
-    watched, run, changed = _watched(arguments), _Run(arguments.words), [""]
+    watched, run, changed = _watched(arguments), _Run(arguments.argv), [""]
     try:
         while True:
             # The watcher is there before the run starts: what changes while it reads is a change.
@@ -137,11 +137,11 @@ class _Run:
     """The run of the files as they are now, in a process group of its own: Ctrl-C comes to this process, which ends
     the run."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        command, *rest = words
+    def __init__(self, args: Sequence[str]) -> None:
+        command, *rest = args
         begin = f"from conformance.processes import die_with_parent; die_with_parent({parent_word()}); "
         program = own_python(f"{begin}from conformance.cli.main import main; sys.exit(main())")
-        self._words = [*program, command, "--watched", *rest]
+        self._command = [*program, command, "--watched", *rest]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start_again(self, changed: Iterable[str]) -> None:
@@ -153,7 +153,7 @@ class _Run:
         if names:
             print(f"candle-parity: {counted(len(names), 'file')} changed: {some(names, _NAMED)}", flush=True)
         sys.stdout.flush()
-        self._process = subprocess.Popen(self._words, stdin=subprocess.DEVNULL, process_group=0)
+        self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, process_group=0)
 
     def look(self, root: Path) -> None:
         """Where the run has ended, say what comes next."""

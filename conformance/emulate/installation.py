@@ -127,7 +127,7 @@ def runtime_plan() -> Plan:
     return replace(
         plan,
         sources={**plan.sources, name: (*plan.sources[name], RUNTIME)},
-        words=(*plan.words, f"-I{RUNTIME}"),
+        flags=(*plan.flags, f"-I{RUNTIME}"),
         headers=(*plan.headers, RUNTIME),
     )
 
@@ -148,7 +148,7 @@ def program_plan() -> Plan:
     return replace(
         plan,
         sources={hip: (*plan.sources[hip], file), rtc: (HIPRTC, *_OF_HIPRTC)},
-        words=(*plan.words, f"-I{own}", f"-I{HIPRTC}"),
+        flags=(*plan.flags, f"-I{own}", f"-I{HIPRTC}"),
         headers=(*plan.headers, HIPRTC, *(own / name for name in ("literal.h", "process.h", "program.h"))),
     )
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, partial
 from importlib import import_module
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from conformance.engine.ipc import Channel, Garbled
 
@@ -66,10 +66,49 @@ def from_map(content: Mapping[str, Any]) -> Any:
     return KINDS[name].decode(content.get("data"))
 
 
-class Received(NamedTuple):
+Message = TypeVar("Message")
+
+
+class Expected(Generic[Message]):
+    """Of which ``kinds`` a message has to be; ``receive`` returns it as their type, so that mypy sees a kind that is
+    not handled:
+
+        FROM_HOST: Expected[CannotOpen | ExecutorReady | ExecutorEnded] = Expected(
+            CannotOpen, ExecutorReady, ExecutorEnded
+        )
+
+    Another kind is refused by its name, and nothing of it is decoded: a kernel may own the process that sends.
+    """
+
+    def __init__(self, *kinds: type[Message]) -> None:
+        self.kinds = kinds
+        self._names = frozenset(kind.__name__ for kind in kinds)
+
+    def take(self, content: Mapping[str, Any]) -> Message:
+        """The message that ``to_map`` made ``content`` of; raises ``Garbled`` for one of another kind, and
+        ``ValueError`` for what is none."""
+        name = content.get("kind")
+        if not isinstance(name, str) or name not in self._names:
+            raise Garbled("it is of another kind than was asked for")
+        message: Message = from_map(content)
+        return message
+
+
+class ExpectedBase(Expected[Message]):
+    """Any message that is an instance of ``base``, whose module may have to be imported first: what the command says,
+    which runs nothing of a port."""
+
+    def take(self, content: Mapping[str, Any]) -> Message:
+        message = from_map(content)
+        if not isinstance(message, self.kinds):
+            raise Garbled("it is of another kind than was asked for")
+        return message
+
+
+class Received(NamedTuple, Generic[Message]):
     """A message, its number (an answer has that of its request), and descriptors, which are the caller's to close."""
 
-    message: object
+    message: Message
     number: int
     descriptors: list[int]
 
@@ -82,23 +121,21 @@ def send(
 
 
 def receive(
-    channel: Channel, seconds: float | None = None, kinds: Sequence[type[Any]] = (), descriptors: bool = False
-) -> Received:
-    """The next message, which has to be one of ``kinds`` (of all that there are, where none is named), and comes
-    without descriptors unless they are allowed.
+    channel: Channel, expected: Expected[Message], seconds: float | None = None, descriptors: bool = False
+) -> Received[Message]:
+    """The next message, which has to be as ``expected`` and comes without descriptors unless they are allowed.
 
     Raises as ``Channel.receive``, and ``Garbled`` for anything else.
     """
     content, given = channel.receive(seconds)
     try:
-        number, name = content.get("id"), content.get("kind")
+        number = content.get("id")
         if type(number) is not int:
             raise Garbled("it has no number")
-        if kinds and name not in [kind.__name__ for kind in kinds]:
-            raise Garbled("it is of another kind than was asked for")
+        message = expected.take(content)
         if given and not descriptors:
             raise Garbled("it carries file descriptors")
-        return Received(from_map(content), number, given)
+        return Received(message, number, given)
     except BaseException as error:
         for descriptor in given:
             os.close(descriptor)
@@ -231,10 +268,10 @@ def _limited(check: _Check, limits: Sequence[Longest | Least | Exactly], kind: A
     return limited
 
 
-def _one_of(words: Sequence[str]) -> _Check:
+def _one_of(choices: Sequence[str]) -> _Check:
     def one_of(value: Any) -> Any:
-        if value not in words:
-            raise ValueError(f"a text that is none of {', '.join(words)}")
+        if value not in choices:
+            raise ValueError(f"a text that is none of {', '.join(choices)}")
         return value
 
     return one_of

@@ -26,13 +26,14 @@ from conformance.engine.coding import decoder, receive, send
 from conformance.engine.executor_server import Server
 from conformance.engine.ipc import Channel, Closed, Progress
 from conformance.engine.protocol import (
+    OPEN_DEVICE,
+    TO_HOST,
     CannotOpen,
     ExecutorEnded,
     ExecutorReady,
     OpenDevice,
     Ready,
     StartExecutor,
-    StopExecutor,
     ToExecutor,
 )
 from conformance.notices import take_warnings
@@ -52,12 +53,13 @@ PRINTED = 64 * 1024
 class Template:
     """The process that forks the children and watches them; see the module's text."""
 
-    def __init__(self, control: Channel, setup: OpenDevice) -> None:
+    def __init__(self, control: Channel, opening: OpenDevice) -> None:
         self._control = control
-        self._setup = setup
+        self._opening = opening
+        self._settings = opening.settings
         self._children: dict[int, tuple[int, int, int, int]] = {}
         # A GPU's context does not survive a fork, the host's runtime does.
-        self._kind = runtime_kind(setup.runtime)
+        self._kind = runtime_kind(self._settings.runtime)
         self._device = self._open() if self._kind.on_host else None
 
     def run(self) -> None:
@@ -71,10 +73,10 @@ class Template:
             for number in [number for number, child in self._children.items() if child[1] in awake]:
                 self._ended(number)
             if self._control.fileno() in awake:
-                message, _, descriptors = receive(self._control, descriptors=True)
+                message, _, descriptors = receive(self._control, TO_HOST, descriptors=True)
                 if isinstance(message, StartExecutor):
                     self._start(message.number, descriptors)
-                elif isinstance(message, StopExecutor) and message.number in self._children:
+                elif message.number in self._children:
                     os.kill(self._children[message.number][0], signal.SIGKILL)
 
     def _start(self, number: int, descriptors: Sequence[int]) -> None:
@@ -117,8 +119,8 @@ class Template:
         Server(device, self._kind, [Channel.adopt(link) for link in links], Progress(page)).run()
 
     def _open(self) -> Device:
-        runtime = self._kind.open(self._setup.wave, self._setup.threads)
-        return Device(runtime, self._setup.device)
+        runtime = self._kind.open(self._settings.wave, self._opening.threads)
+        return Device(runtime, self._opening.device)
 
     def _ready(self, device: Device) -> Ready:
         """What this child runs on; confines it where the runtime can, and last: it may not read files then."""
@@ -139,7 +141,7 @@ class Template:
 
     def _confined(self, device: Device) -> str:
         """Confine this process; what guards it, or why nothing does."""
-        if not self._setup.sandbox:
+        if not self._settings.sandbox:
             return "none: --no-sandbox"
         try:
             return device.runtime.confine()
@@ -151,10 +153,10 @@ class Template:
         _, status = os.waitpid(pid, 0)
         code = os.waitstatus_to_exitcode(status)
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        words, printed = tail(err, KEPT), os.pread(out, PRINTED, 0)
+        stderr, stdout = tail(err, KEPT), os.pread(out, PRINTED, 0)
         for descriptor in (pidfd, out, err):
             os.close(descriptor)
-        send(self._control, ExecutorEnded(number, how, decoded(words), decoded(printed)))
+        send(self._control, ExecutorEnded(number, how, decoded(stderr), decoded(stdout)))
 
 
 def main() -> None:
@@ -165,12 +167,11 @@ def main() -> None:
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, signal.SIG_IGN)  # the process that started us says when to end
     control = Channel.adopt(int(sys.argv[1]))
-    setup = receive(control, SECONDS_TO_OPEN, (OpenDevice,)).message
-    assert isinstance(setup, OpenDevice)
+    opening = receive(control, OPEN_DEVICE, SECONDS_TO_OPEN).message
     for kind in get_args(ToExecutor):
         decoder(kind)  # once here, and not in every child
     try:
-        template = Template(control, setup)
+        template = Template(control, opening)
     except (HipError, RuntimeError, OSError, ValueError) as error:
         send(control, CannotOpen(None, str(error)))
         return

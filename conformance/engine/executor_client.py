@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import get_args
 
 from conformance.cases.launch import Launch
-from conformance.engine.coding import receive, send
+from conformance.engine.coding import Expected, Message, receive, send
 from conformance.engine.executor_server import Counts
 from conformance.engine.ipc import Channel, Closed, Garbled, Late, Progress, hang_seconds
 from conformance.engine.protocol import (
+    AN_END,
+    AN_EXECUTOR,
     EndOfExecutor,
-    FromCommand,
-    HandedExecutor,
     LostExecutor,
     NoExecutor,
     Ready,
@@ -90,18 +89,14 @@ class ExecutorClient:
     def lost(self, lost: Lost) -> EndOfExecutor:
         """Report the current executor as lost, have it stopped if need be, and learn how it ended."""
         self.discard()
-        end, _ = self._ask(LostExecutor(lost.kind))
-        if not isinstance(end, EndOfExecutor):
-            raise _unanswered(f"{type(end).__name__} in place of how an executor ended")
+        end, _ = self._ask(LostExecutor(lost.kind), AN_END)
         return end if lost.kind == "ended" else replace(end, how=str(lost))
 
     def _take(self, alone: bool) -> None:
         for number in range(1, TRIES + 1):
-            answer, descriptors = self._ask(WantExecutor(alone))
+            answer, descriptors = self._ask(WantExecutor(alone), AN_EXECUTOR)
             if isinstance(answer, NoExecutor):
                 raise InfrastructureError(answer.why)
-            if not isinstance(answer, HandedExecutor):
-                raise _unanswered(f"{type(answer).__name__} in place of an executor")
             link, page = descriptors
             self._ready = answer.ready
             channel = Channel.adopt(link)
@@ -110,7 +105,7 @@ class ExecutorClient:
             except Lost as lost:  # to a kernel of another judge that shares it, since it was handed to us
                 channel.close()
                 self.lost(lost)
-                if decide(Event.UNUSED, State(before=number == TRIES)) is Action.NOBODY:
+                if decide(Event.UNUSED, State(last_try=number == TRIES)) is Action.NOBODY:
                     raise InfrastructureError(
                         f"{TRIES} executors ended before they could be asked for anything"
                     ) from None
@@ -120,19 +115,13 @@ class ExecutorClient:
             self._changed()
             return
 
-    def _ask(self, message: ToCommand) -> tuple[object, list[int]]:
+    def _ask(self, message: ToCommand, expected: Expected[Message]) -> tuple[Message, list[int]]:
         try:
             send(self._channel, message)
-            answer, _, descriptors = receive(
-                self._channel, SECONDS_FOR_AN_EXECUTOR, get_args(FromCommand), descriptors=True
-            )
+            answer, _, descriptors = receive(self._channel, expected, SECONDS_FOR_AN_EXECUTOR, descriptors=True)
         except (Closed, Garbled, Late) as error:
-            raise _unanswered(str(error)) from None
+            raise SystemExit(f"the process that started this judge does not answer: {error}") from None
         return answer, descriptors
-
-
-def _unanswered(why: str) -> SystemExit:
-    return SystemExit(f"the process that started this judge does not answer: {why}")
 
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -218,17 +207,17 @@ class Launching:
         """What ``case``, whose answer was asked for last, leaves when it is launched again: as it was, then with other
         bytes in what nothing has written, by name. ``None`` is a fault. Raises ``Lost``."""
         shared = case.launch.shared or self._function.shared != 0
-        unwritten = {words: name for name, words in self._unwritten.items() if shared or words != SHARED_MEMORY}
+        unwritten = {what: name for name, what in self._unwritten.items() if shared or what != SHARED_MEMORY}
         if not unwritten:
             return
-        orders = {"": order, **{words: f"{order}+{name}" for words, name in unwritten.items()}}
+        orders = {"": order, **{what: f"{order}+{name}" for what, name in unwritten.items()}}
         launched = tuple(orders.values())
         submitted = self._executor.submit(self._function, case.launch, launched, must_fault=True, over=self._judged)
-        for words, each in orders.items():
+        for what, each in orders.items():
             try:
-                yield words, self._executor.result(submitted, each)[0]
+                yield what, self._executor.result(submitted, each)[0]
             except HipError:
-                yield words, None
+                yield what, None
 
     def _instead(self, launch: Launch, order: str) -> Buffers | None:
         """What ``launch`` leaves in place of the case whose answer was asked for last, ``None`` for a fault or damage.

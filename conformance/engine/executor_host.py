@@ -6,16 +6,14 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import get_args
 
 from conformance.engine.coding import receive, send
 from conformance.engine.ipc import Closed, Garbled, Late, Process, Progress, pair
 from conformance.engine.messages import Setup
 from conformance.engine.protocol import (
+    FROM_HOST,
     CannotOpen,
-    ExecutorEnded,
     ExecutorReady,
-    FromHost,
     OpenDevice,
     Ready,
     StartExecutor,
@@ -129,8 +127,7 @@ class Host:
                 self._supervisor, "conformance.engine.executor", (), handed(self._kind.environment, os.environ)
             )
             setup = self._setup
-            opened = OpenDevice(setup.runtime, setup.wave, setup.threads, setup.device, setup.sandbox)
-            send(self._process.channel, opened)
+            send(self._process.channel, OpenDevice(setup.device, setup.threads, setup.of_executors()))
         return self._process
 
     def _fork(self, judges: list[int], process: Process) -> ExecutorState:
@@ -159,7 +156,7 @@ class Host:
         if self._process is None:
             return
         try:
-            message = receive(self._process.channel, seconds, get_args(FromHost)).message
+            message = receive(self._process.channel, FROM_HOST, seconds).message
         except Late:
             return
         except (Closed, Garbled):
@@ -167,26 +164,25 @@ class Host:
             return
         if isinstance(message, CannotOpen):
             raise Unusable(message.why)
-        assert isinstance(message, ExecutorReady | ExecutorEnded)
         state = self._living.get(message.number)
         if state is None:
             return
         if isinstance(message, ExecutorReady):
             state.ready = message.ready
         else:
-            state.how = _end_message(message.how, message.words)
+            state.how = _end_message(message.how, message.stderr)
             del self._living[state.number]
-            if message.printed:
-                self._printed.append(message.printed)
+            if message.stdout:
+                self._printed.append(message.stdout)
 
     def _close_host(self) -> None:
         """Kill the host with its executors."""
         if self._process is not None:
-            words = self._last_words() if self._process.child.poll() is not None else "it had to be killed"
+            how = self._last_words() if self._process.child.poll() is not None else "it had to be killed"
             self._process.stop()
             self._process = None
             for state in self._living.values():
-                state.how = state.how or words
+                state.how = state.how or how
             self._living.clear()
 
     def _last_words(self) -> str:
@@ -204,6 +200,6 @@ def _hang_message(setup: Setup) -> str:
     )
 
 
-def _end_message(how: str, words: str) -> str:
-    last = telling_line(words)
+def _end_message(how: str, stderr: str) -> str:
+    last = telling_line(stderr)
     return f"its process ended with {how}{': ' + last if last else ''}"

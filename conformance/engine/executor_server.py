@@ -15,6 +15,7 @@ from conformance.engine.guarded_launch import GuardedLaunch, filled
 from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Progress, ready
 from conformance.engine.protocol import (
     KEPT_TEXT,
+    TO_EXECUTOR,
     CallFound,
     CodeLoaded,
     DeviceError,
@@ -82,11 +83,11 @@ class Server:
             busy = ready(self._links, 3600.0) if len(self._links) > 1 else self._links[:1]
             for link in busy:
                 try:
-                    message, number, descriptors = receive(link, descriptors=True)
+                    message, number, descriptors = receive(link, TO_EXECUTOR, descriptors=True)
                     index = self._links.index(link)
                     if isinstance(message, ShareArena):
                         self._arenas[index, message.arena] = Arena(descriptors[0])
-                    elif isinstance(message, ToExecutor):
+                    else:
                         send(link, self._answer(index, number, message), number)
                 except (Closed, Garbled):
                     self._links.remove(link)
@@ -175,9 +176,9 @@ class Server:
                 else:
                     calls.append(self._run(arena, message, at))
             except HipError as error:
-                words = fault_line(words_since(written_before))
+                fault = fault_line(words_since(written_before))
                 before = not (self._launched or once.launched)
-                ends.append(DeviceError.of(error.with_detail(words), before))
+                ends.append(DeviceError.of(error.with_detail(fault), before))
                 if self._device_is_lost(error):
                     self._context_lost = True
                     return Launched(tuple(ends), 0, None, "")

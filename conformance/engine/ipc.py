@@ -165,8 +165,10 @@ class Process:
                 run = partial(_serve, serve, chosen)
                 self.child = supervisor.fork(module.rpartition(".")[2], run, passed, output, chosen)
                 return
-            words = [*own_module(module), *map(str, numbers)]
-            self.child = supervisor.start(words, pass_fds=passed, stdout=output, stderr=output, environment=environment)
+            command = [*own_module(module), *map(str, numbers)]
+            self.child = supervisor.start(
+                command, pass_fds=passed, stdout=output, stderr=output, environment=environment
+            )
 
     def printed(self) -> str:
         """What it has printed, or the end of it."""

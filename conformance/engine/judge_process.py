@@ -15,13 +15,14 @@ from dataclasses import replace
 from functools import partial
 
 from conformance.cases.case import Case
+from conformance.engine.coding import Expected, ExpectedBase
 from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer
 from conformance.engine.declared_geometry import NoLaunch, launched_by_port, with_geometry, with_parameters
 from conformance.engine.executor_client import ExecutorClient, Launching
 from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Finder, Library, LostLoading, TreeLoader
 from conformance.engine.linked_launchers import Launchers
-from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup, run_member
+from conformance.engine.messages import Compile, Compiled, MemberKind, Ready, RunCases, Setup, run_member
 from conformance.engine.modes import PortMode
 from conformance.engine.remote_executor import Lost
 from conformance.engine.reuse import KeptVerdicts
@@ -114,7 +115,7 @@ class Judge:
         """Remember that loading a source cost an executor, and the source as deadly if it is to blame."""
         end = self._executors.lost(lost.lost)
         key = (loader.build, lost.source)
-        state = State(fresh=fresh, mine=end.suspect, before=key in self._losses)
+        state = State(fresh=fresh, mine=end.suspect, cost_executor=key in self._losses)
         if end.suspect:
             self._losses.add(key)
         if decide(lost_event(lost.lost.kind == "silent", loading=True), state) is Action.BLAME:
@@ -214,7 +215,7 @@ class Judge:
                 continue
             except Lost as lost:
                 end = self._executors.lost(lost)
-                state = State(fresh=fresh, mine=end.suspect, before=has_cost if end.suspect else attempt > 0)
+                state = State(fresh=fresh, mine=end.suspect, cost_executor=has_cost, tried=attempt > 0)
                 action = decide(lost_event(lost.kind == "silent", loading=False), state)
                 if action is Action.BLAME:
                     return self._process_lost(kernel, lost, end.how)
@@ -318,11 +319,10 @@ def _excluded(kernel: Kernel, row: Excluded) -> Outcome:
     )
 
 
-def _make(channel: Channel, progress: Progress, setup: Setup, mode: PortMode, supervisor: Supervisor) -> Judge:
-    return Judge(channel, progress, setup, mode, supervisor)
+MODES: Expected[PortMode] = ExpectedBase(PortMode)  # type: ignore[type-abstract]  # it is asked for, and not made
+REQUESTS: Expected[Compile | RunCases] = Expected(Compile, RunCases)
 
-
-serve = partial(run_member, _make)
+serve = partial(run_member, MemberKind(Judge, MODES, REQUESTS))
 """As ``run_member``, of a judge."""
 
 

@@ -23,7 +23,7 @@ from conformance.port.declared.adapters import adapter_difference, adapter_of
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.scan import scan_source
 from conformance.port.definitions.source_text import ScanError
-from conformance.port.launchers import words
+from conformance.port.launchers import identifiers
 from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.options import BuildOptions
 from conformance.port.signature import Given, arguments, compiled, difference
@@ -366,7 +366,7 @@ class Library(TreeLoader):
 
     def _why_missing(self, kernel: Kernel, name: str) -> str | None:
         """What is known of a kernel that no source defines."""
-        spelling = [label for label, words in self._words.items() if name in words]
+        spelling = [label for label, names in self._identifiers.items() if name in names]
         if spelling:
             target = "; --arch GFX sees what is there for that target" if self._compiler.kind.on_host else ""
             return f"{spelling[0]} has the name, and defines no kernel of it here: look at its #if{target}"
@@ -374,9 +374,9 @@ class Library(TreeLoader):
         return None if name == kernel.name else declared
 
     @cached_property
-    def _words(self) -> dict[str, frozenset[str]]:
-        """The words of each source that is text, by label."""
-        return {label: words(source) for label, source in self._sources.items() if not source.is_code_object}
+    def _identifiers(self) -> dict[str, frozenset[str]]:
+        """The identifiers of each source that is text, by label."""
+        return {label: identifiers(source) for label, source in self._sources.items() if not source.is_code_object}
 
     def _code_of(self, piece: Piece) -> bytes:
         return self._code[piece]
@@ -561,7 +561,7 @@ def host_table(source: KernelSource, code: bytes) -> Table:
     except ValueError as error:
         raise SourceError(f"{source.label}: {error}") from None
     return {
-        kernel.name: _defined([compiled(words, size) for words, size in kernel.params], kernel.line, kernel.file)
+        kernel.name: _defined([compiled(type, size) for type, size in kernel.params], kernel.line, kernel.file)
         for kernel in kernels
     }
 

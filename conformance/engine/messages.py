@@ -21,15 +21,15 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 
 from conformance.cases.case import Case
-from conformance.engine.coding import KINDS, Kind, add_kinds, add_kinds_of, receive, send
+from conformance.engine.coding import KINDS, Expected, Kind, add_kinds, add_kinds_of, receive, send
 from conformance.engine.ipc import Channel, Closed, Progress
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.protocol import Ready
@@ -38,7 +38,7 @@ from conformance.port.sources import SourceError
 from conformance.processes import Supervisor, die_with_parent
 from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.kind import NOTHING_RUNS, Choice
-from conformance.settings import Settings
+from conformance.settings import ExecutorSettings, Settings
 from conformance.spec.entry import Build
 from conformance.spec.kernel import Kernel
 
@@ -74,6 +74,10 @@ class Setup(Settings):
         return replace(
             self, asked=tuple((kernel.module, kernel.name) for kernel in kernels if kernel.build == "kernels")
         )
+
+    def of_executors(self) -> ExecutorSettings:
+        """The settings that an executor may know."""
+        return ExecutorSettings(**{one.name: getattr(self, one.name) for one in fields(ExecutorSettings)})
 
     def for_member(self, number: int) -> Setup:
         """The same setup for judge ``number``, on the device that is its."""
@@ -222,22 +226,36 @@ add_kinds_of("conformance.engine.timing.requests", "TimeTrees", "Time", "Timed")
 SECONDS_TO_SET_UP = 60.0
 
 
-class Member(Protocol):
+Asked = TypeVar("Asked", bound=Request)
+Asked_contra = TypeVar("Asked_contra", bound=Request, contravariant=True)
+ModeOf = TypeVar("ModeOf")
+
+
+class Member(Protocol[Asked_contra]):
     """A process that answers requests."""
 
     @property
     def ready(self) -> Ready | None:
         """What it runs on, where it owns a device."""
 
-    def answer(self, request: Any) -> Answer:
+    def answer(self, request: Asked_contra) -> Answer:
         """The answer to a request; raises ``ValueError`` for bad input."""
 
 
-MemberFactory = Callable[[Channel, Progress, Setup, Any, Supervisor], Member]
-"""Makes the member of a setup and a mode; the channel is for what it asks of the process that started it."""
+@dataclass(frozen=True)
+class MemberKind(Generic[ModeOf, Asked]):
+    """A kind of member: ``make`` makes one of a setup and a mode, of ``modes``, that answers ``requests``; its channel
+    is for what it asks of the process that started it."""
+
+    make: Callable[[Channel, Progress, Setup, ModeOf, Supervisor], Member[Asked]]
+    modes: Expected[ModeOf]
+    requests: Expected[Asked]
 
 
-def run_member(make: MemberFactory, channel: int, progress: int, parent: int) -> None:
+SETUP: Expected[Setup] = Expected(Setup)
+
+
+def run_member(kind: MemberKind[ModeOf, Asked], channel: int, progress: int, parent: int) -> None:
     """Serve on the descriptor ``channel`` until the other side closes, with the page behind ``progress``; ``parent`` is
     as for ``die_with_parent``."""
     gc.freeze()
@@ -245,29 +263,27 @@ def run_member(make: MemberFactory, channel: int, progress: int, parent: int) ->
     die_with_parent(parent)
     faulthandler.enable()
     with Supervisor() as supervisor, suppress(Closed):
-        _serve(make, Channel.adopt(channel), Progress(progress), supervisor)
+        _serve(kind, Channel.adopt(channel), Progress(progress), supervisor)
 
 
-def _serve(make: MemberFactory, channel: Channel, progress: Progress, supervisor: Supervisor) -> None:
+def _serve(kind: MemberKind[ModeOf, Asked], channel: Channel, progress: Progress, supervisor: Supervisor) -> None:
     """Take a ``Setup`` and a mode, say ``Ready``, ``Started`` or ``Refused``, then answer requests."""
-    setup = receive(channel, SECONDS_TO_SET_UP, (Setup,)).message
-    assert isinstance(setup, Setup)
-    mode = receive(channel, SECONDS_TO_SET_UP).message
+    setup = receive(channel, SETUP, SECONDS_TO_SET_UP).message
+    mode = receive(channel, kind.modes, SECONDS_TO_SET_UP).message
     try:
-        member = make(channel, progress, setup, mode, supervisor)
+        member = kind.make(channel, progress, setup, mode, supervisor)
     except (SourceError, HipError, RuntimeError, OSError, ValueError) as error:
         send(channel, Refused(str(error)))
         return
     send(channel, member.ready or Started())
     while True:
-        request, number, _ = receive(channel)
-        assert isinstance(request, Request)
+        request, number, _ = receive(channel, kind.requests)
         answer = _answer(member, request)
         progress.begin("")
         send(channel, answer, number)
 
 
-def _answer(member: Member, request: Request) -> Answer | Refused:
+def _answer(member: Member[Asked], request: Asked) -> Answer | Refused:
     try:
         return member.answer(request)
     except ValueError as error:

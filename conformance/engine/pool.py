@@ -9,9 +9,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import cast
 
-from conformance.engine.coding import receive, send
+from conformance.engine.coding import Expected, receive, send
 from conformance.engine.executor_host import ExecutorState, Host, Unusable
 from conformance.engine.ipc import Closed, Garbled, Late, Process, Progress, hang_seconds, ready
 from conformance.engine.messages import NO_DEVICE, Answer, Refused, Request, Setup, Started
@@ -24,6 +23,7 @@ from conformance.engine.protocol import (
     NoExecutor,
     Ready,
     ToCommand,
+    WantExecutor,
 )
 from conformance.environment import handed
 from conformance.errors import UserError
@@ -43,6 +43,10 @@ _QUIET = 12
 
 _LOOK = 0.5
 _SENDING = 30.0
+
+
+GREETING: Expected[Ready | Started | Refused] = Expected(Ready, Started, Refused)
+"""What a member says once it has its setup and mode."""
 
 
 class EngineError(UserError, RuntimeError):
@@ -84,10 +88,14 @@ class _Member:
         except (Closed, Late):
             self.kill()
 
-    def owns(self, number: int, answer: object) -> bool:
-        """Whether ``answer`` with its ``number`` answers the request that this process is busy with."""
-        kinds = () if self.asked is None else (self.asked.request.answered_by, Refused)
-        return number == self._count and isinstance(answer, kinds)
+    def expected(self) -> Expected[ToCommand | Refused | Answer]:
+        """What this process may say: something about its executor, or the answer to its request."""
+        answers = () if self.asked is None else (self.asked.request.answered_by, Refused)
+        return Expected[ToCommand | Refused | Answer](WantExecutor, LostExecutor, *answers)
+
+    def owns(self, number: int) -> bool:
+        """Whether an answer with this ``number`` is to the request that this process is busy with."""
+        return self.asked is not None and number == self._count
 
     def stalled(self) -> bool:
         """Whether the current request shows no progress for too long."""
@@ -102,9 +110,9 @@ class _Member:
 
     def last_words(self) -> str:
         """How the process ended and the last thing that it wrote to standard error."""
-        words = self._process.printed()
-        python = next((line for line in words.splitlines() if line.startswith("Fatal")), "")
-        fatal = fault_line(words) or python or telling_line(words)
+        printed = self._process.printed()
+        python = next((line for line in printed.splitlines() if line.startswith("Fatal")), "")
+        fatal = fault_line(printed) or python or telling_line(printed)
         return f"{self._process.child.ended_how()}{': ' + fatal if fatal else ''}"
 
     def kill(self) -> None:
@@ -202,18 +210,18 @@ class Pool:
     def _greeted(self, member: _Member) -> Ready | None:
         """What ``_greet`` gives, of a second process where the first died: something from outside killed it, or it will
         die again."""
-        before = False
+        second = False
         while True:
             try:
                 return self._greet(member)
             except InfrastructureError:
-                if decide(Event.STARTING, State(before=before)) is Action.END_RUN:
+                if decide(Event.STARTING, State(last_try=second)) is Action.END_RUN:
                     raise
-                member, before = self._renew(member), True
+                member, second = self._renew(member), True
 
     def _greet(self, member: _Member) -> Ready | None:
         try:
-            answer = receive(member.channel, SECONDS_TO_START, (Ready, Started, Refused)).message
+            answer = receive(member.channel, GREETING, SECONDS_TO_START).message
         except (Closed, Garbled, Late):
             member.kill()
             raise InfrastructureError(f"a process died while it was set up: {member.last_words()}") from None
@@ -224,11 +232,11 @@ class Pool:
     def _handle_message(self, member: _Member, waiting: deque[_Asked]) -> Iterator[Answer]:
         """Take one message of a member."""
         try:
-            message, number, _ = receive(member.channel, _SENDING)
+            message, number, _ = receive(member.channel, member.expected(), _SENDING)
             if isinstance(message, ToCommand):
                 self._serve(member, message)
                 return
-            if not member.owns(number, message):
+            if not member.owns(number):
                 raise Garbled("an answer to another request")
         except (Closed, Garbled, Late) as error:
             member.kill()
@@ -239,13 +247,12 @@ class Pool:
         if isinstance(message, Refused):
             raise EngineError(message.why)
         assert asked is not None
-        answer = cast("Answer", message)
-        if self._leaves_to_others(member) and answer.is_open:
+        if self._leaves_to_others(member) and message.is_open:
             waiting.appendleft(asked)
             return
-        if answer.ends_member:
+        if message.ends_member:
             self._replace(member)
-        yield answer
+        yield message
 
     def _leaves_to_others(self, member: _Member) -> bool:
         """Whether the device of ``member`` hangs, while there are others."""
@@ -262,7 +269,7 @@ class Pool:
         self._replace(member)
         assert asked is not None
         asked.deaths += 1
-        if decide(Event.MEMBER, State(before=asked.deaths >= asked.request.tries)) is Action.ANEW:
+        if decide(Event.MEMBER, State(last_try=asked.deaths >= asked.request.tries)) is Action.ANEW:
             waiting.appendleft(asked)
         else:
             yield asked.request.unanswered(asked.request.lost(doing, why))

@@ -47,8 +47,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from conformance.engine.coding import Exactly, Least, Longest, add_kinds
+from conformance.engine.coding import Exactly, Expected, Least, Longest, add_kinds
 from conformance.runtimes.hip.errors import HipError
+from conformance.settings import ExecutorSettings
 from conformance.spec.entry import Build
 
 KEPT_TEXT = 2000
@@ -91,16 +92,14 @@ class Ready:
 
 @dataclass(frozen=True)
 class OpenDevice:
-    """Be the host of device ``device`` of a runtime; ``sandbox``: confine what runs kernels, where the runtime can.
+    """Be the host of device ``device`` of a runtime, with ``threads`` of the host for the runtime's blocks.
 
-    The fields of the run's ``Setup`` that a process with a port's code may know, by their names there.
+    ``settings`` are those of the run that a process with a port's code may know.
     """
 
-    runtime: str
-    wave: int | None
-    threads: int
     device: int
-    sandbox: bool
+    threads: int
+    settings: ExecutorSettings
 
 
 @dataclass(frozen=True)
@@ -129,16 +128,22 @@ class ExecutorReady:
 
 @dataclass(frozen=True)
 class ExecutorEnded:
-    """``how`` is a signal or an exit code; ``words`` went to its standard error, ``printed`` to its standard output."""
+    """``how`` is a signal or an exit code; ``stderr`` and ``stdout`` are what it has written there, decoded."""
 
     number: int
     how: str
-    words: str
-    printed: str
+    stderr: str
+    stdout: str
 
 
 ToHost = OpenDevice | StartExecutor | StopExecutor
 FromHost = CannotOpen | ExecutorReady | ExecutorEnded
+
+OPEN_DEVICE: Expected[OpenDevice] = Expected(OpenDevice)
+"""What a host expects first; then ``TO_HOST``."""
+
+TO_HOST: Expected[StartExecutor | StopExecutor] = Expected(StartExecutor, StopExecutor)
+FROM_HOST: Expected[FromHost] = Expected(CannotOpen, ExecutorReady, ExecutorEnded)
 
 
 # ---- judge and command
@@ -181,6 +186,12 @@ class EndOfExecutor:
 
 ToCommand = WantExecutor | LostExecutor
 FromCommand = HandedExecutor | NoExecutor | EndOfExecutor
+
+AN_EXECUTOR: Expected[HandedExecutor | NoExecutor] = Expected(HandedExecutor, NoExecutor)
+"""What a judge expects for ``WantExecutor``."""
+
+AN_END: Expected[EndOfExecutor] = Expected(EndOfExecutor)
+"""What a judge expects for ``LostExecutor``."""
 
 
 # ---- judge and executor
@@ -353,6 +364,9 @@ ToExecutor = RunLaunch | LoadCode | FindFunction | FindCall
 """What is answered."""
 
 FromExecutor = Launched | CodeLoaded | FunctionFound | CallFound | Failed
+
+TO_EXECUTOR: Expected[ShareArena | ToExecutor] = Expected(ShareArena, RunLaunch, LoadCode, FindFunction, FindCall)
+LAUNCHED: Expected[Launched | Failed] = Expected(Launched, Failed)
 
 add_kinds(
     *(OpenDevice, StartExecutor, StopExecutor, CannotOpen, ExecutorReady, ExecutorEnded),

@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 from functools import partial
 
+from conformance.engine.coding import Expected
 from conformance.engine.ipc import Channel, Progress
-from conformance.engine.messages import Ready, RunCases, Setup, run_member
+from conformance.engine.messages import MemberKind, Ready, RunCases, Setup, run_member
 from conformance.engine.recordings import JudgeReference
 from conformance.outcome import Outcome
 from conformance.processes import InfrastructureError, Supervisor
@@ -49,7 +50,10 @@ def _make(
     return ReferenceJudge(progress, setup, mode)
 
 
-serve = partial(run_member, _make)
+MODES: Expected[JudgeReference] = Expected(JudgeReference)
+REQUESTS: Expected[RunCases] = Expected(RunCases)
+
+serve = partial(run_member, MemberKind(_make, MODES, REQUESTS))
 """As ``run_member``, of such a judge."""
 
 

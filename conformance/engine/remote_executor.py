@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.launch import Buffer, Bytes, Launch, Scalar, Spread, Stream
-from conformance.engine.coding import receive, send
+from conformance.engine.coding import Expected, Message, Received, receive, send
 from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Late, Progress, aligned
 from conformance.engine.protocol import (
+    LAUNCHED,
     CallFound,
     CodeLoaded,
     Failed,
     FindCall,
     FindFunction,
-    FromExecutor,
     FunctionFound,
     KernelRow,
     Launched,
@@ -239,10 +239,9 @@ class Executor:
 
     def _ask(self, message: ToExecutor, kind: type[_Answer]) -> _Answer:
         """The answer to ``message``; raises ``HipError`` for one that is an error, and ``Lost``."""
-        answer = self._answer(self._send(message), kind, Failed)
+        answer = self._answer(self._send(message), Expected[_Answer | Failed](kind, Failed))
         if isinstance(answer, Failed):
             raise answer.error.error()
-        assert isinstance(answer, kind)
         return answer
 
     def _send(self, message: ToExecutor | ShareArena, descriptors: Sequence[int] = ()) -> int:
@@ -259,16 +258,15 @@ class Executor:
         self._waiting.remove(submitted)
         if submitted.lost is not None:
             raise submitted.lost
-        answer = self._answer(submitted.id, Launched, Failed)
-        if not isinstance(answer, Launched):
-            assert isinstance(answer, Failed)
+        answer = self._answer(submitted.id, LAUNCHED)
+        if isinstance(answer, Failed):
             raise Lost("garbled", f"its answer about a launch is {answer.error.name}")
         submitted.answer = answer
 
-    def _answer(self, number: int, *kinds: type[FromExecutor]) -> object:
-        """The answer to request ``number``, which is one of ``kinds``; raises ``Lost``."""
+    def _answer(self, number: int, expected: Expected[Message]) -> Message:
+        """The answer to request ``number``, as ``expected``; raises ``Lost``."""
         try:
-            message, answered = self._wait(kinds)
+            message, answered, _ = self._wait(expected)
         except Closed:
             raise Lost("ended", "its process ended") from None
         except Garbled as error:
@@ -277,12 +275,11 @@ class Executor:
             raise Lost("garbled", "it answered another request")
         return message
 
-    def _wait(self, kinds: Sequence[type[FromExecutor]]) -> tuple[object, int]:
+    def _wait(self, expected: Expected[Message]) -> Received[Message]:
         started = time.monotonic()
         while True:
             try:
-                message, number, _ = receive(self._channel, _LOOK, kinds)
-                return message, number
+                return receive(self._channel, expected, _LOOK)
             except Late:
                 now, (began, _) = time.monotonic(), self._page.read()
                 quiet = now - max(started, min(began, now))

@@ -50,8 +50,8 @@ def may_define(source: KernelSource, names: Collection[str], options: BuildOptio
     return any(one.encode() in text for one in {stem(name) for name in names})
 
 
-def words(source: KernelSource) -> frozenset[str]:
-    """The words of the file ``source``, comments included."""
+def identifiers(source: KernelSource) -> frozenset[str]:
+    """The identifiers in the file ``source``, and the words of its comments."""
     return frozenset(re.findall(r"\w+", _read(source.path).decode(errors="replace"), re.ASCII))
 
 
@@ -65,7 +65,7 @@ def _read(file: Path) -> bytes:
 
 def spells(source: KernelSource, name: str) -> bool:
     """Whether the file ``source`` has the word ``name``."""
-    return name in words(source)
+    return name in identifiers(source)
 
 
 def launchers_in(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:

@@ -22,11 +22,11 @@ def descriptions() -> dict[str, dict[str, str]]:
         if not isinstance(node, ast.ClassDef):
             continue
         aliases = _aliases(node.name)
-        for field, text in pairwise(node.body):
-            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-                words = " ".join(str(ast.literal_eval(text.value)).split())
+        for field, docstring in pairwise(node.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(docstring, ast.Expr):
+                text = " ".join(str(ast.literal_eval(docstring.value)).split())
                 name = ast.unparse(field.target)
-                found.setdefault(node.name, {})[aliases.get(name, name)] = words
+                found.setdefault(node.name, {})[aliases.get(name, name)] = text
     return found
 
 

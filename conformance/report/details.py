@@ -186,15 +186,15 @@ BESIDES: Mapping[Entry, tuple[str, str]] = {"launcher": LAUNCHERS, "library": LI
 """What reports say of the entries that are counted apart: what one is, and a sentence."""
 
 
-def launcher_lines(judged: Sequence[KernelResult], words: tuple[str, str]) -> list[str]:
+def launcher_lines(judged: Sequence[KernelResult], about: tuple[str, str]) -> list[str]:
     """A Markdown table with a row per launcher, call of a library or own kernel that was judged; empty without one.
 
-    ``words`` are what one is, and a sentence."""
+    ``about`` is what one is, and a sentence."""
     rows = [row for row in judged if row.status != "missing"]
     if not rows:
         return []
     missing = len(judged) - len(rows)
-    lines = [words[1], "", f"| {words[0]} | Port | Candle | Called at | Verdict |", "| :-- | :-- | :-- | :-- | :-- |"]
+    lines = [about[1], "", f"| {about[0]} | Port | Candle | Called at | Verdict |", "| :-- | :-- | :-- | :-- | :-- |"]
     lines += [f"| {' | '.join(_cells(row))} |" for row in rows]
     return [*lines, "", f"{missing} more are defined in no source."] if missing else lines
 

@@ -98,7 +98,7 @@ def headline(
 def _without_verdict(rows: Sequence[KernelResult]) -> list[str]:
     """Where kernels have no verdict: how the others stand, and why these have none."""
     counts = Counter(row.status for row in rows)
-    why = [f"{counts[status]:,} {words}" for status, words in _WITHOUT if counts[status]]
+    why = [f"{counts[status]:,} {text}" for status, text in _WITHOUT if counts[status]]
     judged = len(rows) - sum(counts[status] for status, _ in _WITHOUT)
     were = "was" if judged == 1 else "were"
     return [f"{counts['pass']:,} of the {counted(judged, 'kernel')} that {were} judged", *why] if why else []

@@ -44,8 +44,8 @@ def known_failures(rows: Sequence[KernelResult], what: str = "kernel") -> list[s
     """``3 kernels fail for a known reason: REASON (names)``, a line for each reason, and the same for those that the
     port declares not to have; not escaped."""
     return [
-        f"{counted(len(names), what)} {words[len(names) == 1]}: {why} ({some(names, _NAMED)})"
-        for is_missing, words in _KNOWN.items()
+        f"{counted(len(names), what)} {verbs[len(names) == 1]}: {why} ({some(names, _NAMED)})"
+        for is_missing, verbs in _KNOWN.items()
         for why, names in _names(
             [row for row in rows if (row.status == "missing") == is_missing], lambda row: row.known_reason
         ).items()

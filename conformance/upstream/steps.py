@@ -37,14 +37,14 @@ def what_else(addition: Addition, names: Sequence[str], like: Kernel, unset: boo
     yield f"candle-parity run {' '.join(names)}"
 
 
-def _at(path: Path, words: Sequence[str], root: Path) -> str:
-    """``file:line`` of the first of ``words`` that the file has: where it is defined, quoted or mentioned."""
+def _at(path: Path, names: Sequence[str], root: Path) -> str:
+    """``file:line`` of the first of ``names`` that the file has: where it is defined, quoted or mentioned."""
     shown = path.relative_to(root).as_posix()
     if not path.is_file():
         return f"{shown} (a new file)"
     lines = path.read_text(encoding="utf-8").splitlines()
-    for word in map(re.escape, filter(None, words)):
-        for form in (rf"^\s*def \w*{word}", rf"[\"']{word}[\"']", rf"^[^\"'/#]*\b{word}\b"):
+    for name in map(re.escape, filter(None, names)):
+        for form in (rf"^\s*def \w*{name}", rf"[\"']{name}[\"']", rf"^[^\"'/#]*\b{name}\b"):
             for number, line in enumerate(lines, 1):
                 if re.search(form, line):
                     return f"{shown}:{number}"

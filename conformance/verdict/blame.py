@@ -15,7 +15,7 @@ Without input, output and other modules of ours but one: an executor imports it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 
 from conformance.runtimes.hip.errors import RESERVE, HipError
@@ -73,41 +73,58 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class State:
-    """What is known when something happens.
-
-    ``survives``: a fault costs no more than its case, as on runtimes of ours that guard memory; on a GPU it costs the
-    context. ``fresh``: the executor had loaded and run nothing before. ``mine``: what this judge asked of the executor
-    may have been the cause. ``before``: it is not the first time: of a loss, that the same kernel or source has cost an
-    executor; of a neighbour's loss, that the kernel was tried before; of a time-out, that there was another; of an
-    unsupported launch, that a case has failed; of a lost process, that it was the last try.
-    """
+    """What is known when something happens; each event looks at some of it."""
 
     survives: bool = True
+    """A fault costs no more than its case, as on runtimes of ours that guard memory; on a GPU it costs the context."""
+
     fresh: bool = False
+    """The executor had loaded and run nothing before."""
+
     mine: bool = True
-    before: bool = False
+    """What this judge asked of the executor may have been the cause, and not only what another judge asked."""
+
+    cost_executor: bool = False
+    """The same kernel has cost an executor before, or while sources are loaded the same source."""
+
+    tried: bool = False
+    """It is not the first attempt to judge the kernel."""
+
+    timed_out: bool = False
+    """A case of the kernel was ended before, because it took too long."""
+
+    case_failed: bool = False
+    """A case of the kernel has failed before."""
+
+    last_try: bool = False
+    """The process that was lost was the last of those that may be tried."""
 
 
 @dataclass(frozen=True)
 class BlameRow:
-    """``action`` follows ``event`` in every state that has what is not ``None`` here."""
+    """``action`` follows ``event`` in every state that has what is not ``None`` here, by the names of ``State``."""
 
     event: Event
     action: Action
     survives: bool | None = None
     fresh: bool | None = None
     mine: bool | None = None
-    before: bool | None = None
+    cost_executor: bool | None = None
+    tried: bool | None = None
+    timed_out: bool | None = None
+    case_failed: bool | None = None
+    last_try: bool | None = None
+
+    @property
+    def conditions(self) -> dict[str, bool]:
+        """What a state has to have, by name."""
+        return {name: value for name in STATE_FIELDS if (value := getattr(self, name)) is not None}
 
     def applies(self, state: State) -> bool:
-        pairs = (
-            (self.survives, state.survives),
-            (self.fresh, state.fresh),
-            (self.mine, state.mine),
-            (self.before, state.before),
-        )
-        return all(asked is None or asked == is_so for asked, is_so in pairs)
+        return all(getattr(state, name) == value for name, value in self.conditions.items())
 
+
+STATE_FIELDS = tuple(one.name for one in fields(State))
 
 TABLE = (
     BlameRow(Event.RIGHT, Action.COUNT),
@@ -121,39 +138,41 @@ TABLE = (
     BlameRow(Event.NOT_LOADED, Action.COUNT_LAST, fresh=True),
     BlameRow(Event.LACKING, Action.ALONE, fresh=False),  # a kernel before may have taken all memory
     BlameRow(Event.LACKING, Action.NOBODY, fresh=True),
-    BlameRow(Event.ENDED, Action.ANEW, mine=False, before=False),
-    BlameRow(Event.ENDED, Action.ALONE, mine=False, before=True),  # neighbours must not keep a kernel from its verdict
-    BlameRow(Event.ENDED, Action.ALONE, mine=True, before=False),
-    BlameRow(Event.ENDED, Action.BLAME, mine=True, before=True),
-    BlameRow(Event.SILENT, Action.ANEW, mine=False, before=False),
-    BlameRow(Event.SILENT, Action.ALONE, mine=False, before=True),
-    BlameRow(Event.SILENT, Action.ALONE, mine=True, before=False, fresh=False),
-    BlameRow(Event.SILENT, Action.BLAME, mine=True, before=False, fresh=True),  # a second wait would tell nothing more
-    BlameRow(Event.SILENT, Action.BLAME, mine=True, before=True),
+    BlameRow(Event.ENDED, Action.ANEW, mine=False, tried=False),
+    BlameRow(Event.ENDED, Action.ALONE, mine=False, tried=True),  # neighbours must not keep a kernel from its verdict
+    BlameRow(Event.ENDED, Action.ALONE, mine=True, cost_executor=False),
+    BlameRow(Event.ENDED, Action.BLAME, mine=True, cost_executor=True),
+    BlameRow(Event.SILENT, Action.ANEW, mine=False, tried=False),
+    BlameRow(Event.SILENT, Action.ALONE, mine=False, tried=True),
+    BlameRow(Event.SILENT, Action.ALONE, mine=True, cost_executor=False, fresh=False),
+    BlameRow(
+        Event.SILENT, Action.BLAME, mine=True, cost_executor=False, fresh=True
+    ),  # a second wait would tell nothing more
+    BlameRow(Event.SILENT, Action.BLAME, mine=True, cost_executor=True),
     BlameRow(Event.ENDED_LOADING, Action.ALONE, mine=False),
-    BlameRow(Event.ENDED_LOADING, Action.ALONE, mine=True, before=False),
-    BlameRow(Event.ENDED_LOADING, Action.BLAME, mine=True, before=True),
+    BlameRow(Event.ENDED_LOADING, Action.ALONE, mine=True, cost_executor=False),
+    BlameRow(Event.ENDED_LOADING, Action.BLAME, mine=True, cost_executor=True),
     BlameRow(Event.SILENT_LOADING, Action.ALONE, mine=False),
-    BlameRow(Event.SILENT_LOADING, Action.ALONE, mine=True, before=False, fresh=False),
-    BlameRow(Event.SILENT_LOADING, Action.BLAME, mine=True, before=False, fresh=True),
-    BlameRow(Event.SILENT_LOADING, Action.BLAME, mine=True, before=True),
+    BlameRow(Event.SILENT_LOADING, Action.ALONE, mine=True, cost_executor=False, fresh=False),
+    BlameRow(Event.SILENT_LOADING, Action.BLAME, mine=True, cost_executor=False, fresh=True),
+    BlameRow(Event.SILENT_LOADING, Action.BLAME, mine=True, cost_executor=True),
     BlameRow(Event.FAULT, Action.FAIL_CASE, survives=True),
     BlameRow(Event.FAULT, Action.FAIL_LAST, survives=False),
-    BlameRow(Event.TIME_OUT, Action.FAIL_CASE, survives=True, before=False),
-    BlameRow(Event.TIME_OUT, Action.FAIL_LAST, survives=True, before=True),  # every further one may take as long
+    BlameRow(Event.TIME_OUT, Action.FAIL_CASE, survives=True, timed_out=False),
+    BlameRow(Event.TIME_OUT, Action.FAIL_LAST, survives=True, timed_out=True),  # every further one may take as long
     BlameRow(Event.TIME_OUT, Action.FAIL_LAST, survives=False),
     BlameRow(Event.DUE, Action.PASS_CASE),
     BlameRow(Event.NO_ROOM, Action.NOBODY),
     BlameRow(Event.NOT_LAUNCHED, Action.NOBODY),
     BlameRow(Event.NO_ADDRESS_SPACE, Action.LEAVE_OUT),
-    BlameRow(Event.UNSUPPORTED, Action.NOBODY, before=False),
-    BlameRow(Event.UNSUPPORTED, Action.STOP, before=True),
-    BlameRow(Event.UNUSED, Action.ANEW, before=False),
-    BlameRow(Event.UNUSED, Action.NOBODY, before=True),
-    BlameRow(Event.MEMBER, Action.ANEW, before=False),
-    BlameRow(Event.MEMBER, Action.NOBODY, before=True),
-    BlameRow(Event.STARTING, Action.ANEW, before=False),
-    BlameRow(Event.STARTING, Action.END_RUN, before=True),
+    BlameRow(Event.UNSUPPORTED, Action.NOBODY, case_failed=False),
+    BlameRow(Event.UNSUPPORTED, Action.STOP, case_failed=True),
+    BlameRow(Event.UNUSED, Action.ANEW, last_try=False),
+    BlameRow(Event.UNUSED, Action.NOBODY, last_try=True),
+    BlameRow(Event.MEMBER, Action.ANEW, last_try=False),
+    BlameRow(Event.MEMBER, Action.NOBODY, last_try=True),
+    BlameRow(Event.STARTING, Action.ANEW, last_try=False),
+    BlameRow(Event.STARTING, Action.END_RUN, last_try=True),
 )
 """Exactly one row for every event and state."""
 

@@ -121,7 +121,7 @@ class Counts:
     def fault(self, event: Event, survives: bool) -> None:
         """A launch ended in ``event``, a fault or a time-out; ``survives`` is that of ``Answers``."""
         late = event is Event.TIME_OUT
-        state = State(survives=survives, before=late and "timeout" in self.faults)
+        state = State(survives=survives, timed_out="timeout" in self.faults)
         self.gives_up = self.gives_up or decide(event, state) is Action.FAIL_LAST
         self.faults.append("timeout" if late else "crash")
 
@@ -208,7 +208,7 @@ def run_cases(
             counts.cases, counts.left_out = counts.cases - 1, counts.left_out + 1
             continue
         except Unsupported as error:
-            if decide(Event.UNSUPPORTED, State(before=counts.failed > 0)) is Action.NOBODY:
+            if decide(Event.UNSUPPORTED, State(case_failed=counts.failed > 0)) is Action.NOBODY:
                 return outcome(status="not_run", message=str(error))
             counts.cases -= 1
             counts.message = str(error)

@@ -166,9 +166,9 @@ def with_other_blocks(launch: Launch) -> Iterator[tuple[str, Launch]]:
         others += [(_OTHER_WAVE[x], 2 * y, (f"{_OTHER_WAVE[x]}", "block_y * 2", "block_z"))]
     if y in _OTHER_WAVE:
         others += [(x, _OTHER_WAVE[y], ("block_x", f"{_OTHER_WAVE[y]}", "block_z"))]
-    for wide, high, words in others:
+    for wide, high, row in others:
         if wide * high * z <= _MOST_THREADS:
-            yield json.dumps(words), replace(launch, block=(wide, high, z))
+            yield json.dumps(row), replace(launch, block=(wide, high, z))
 
 
 def _narrow(info: Buffer, rank: int, lists: Sequence[int], step: int) -> NDArray[Any]:

@@ -329,6 +329,6 @@ def test_the_units_of_any_machine_compile(runtime: str, tmp_path: Path) -> None:
     for number, files in enumerate(sorted(groups)):
         unit = tmp_path / f"{number}.cpp"
         unit.write_text(building.unit_text(files))
-        words = [*found.compiler, *building.FLAGS, *plan.words, *plan.options, "-fsyntax-only", str(unit)]
+        words = [*found.compiler, *building.FLAGS, *plan.flags, *plan.options, "-fsyntax-only", str(unit)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,9 +22,11 @@ from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.errors import FAULTS, NOT_SUPPORTED, OUT_OF_MEMORY, RESERVE, TIMEOUT, HipError
 from conformance.spec.load import load_specs
 from conformance.verdict.blame import (
+    STATE_FIELDS,
     TABLE,
     TRIES,
     Action,
+    BlameRow,
     Event,
     State,
     costs_device,
@@ -33,9 +36,9 @@ from conformance.verdict.blame import (
     may_be_mine,
     outcome_event,
 )
-from tests.house.blame_page import PAGE, with_table
+from tests.house.blame_page import PAGE, WORDS, with_table
 
-STATES = [State(*facts) for facts in product((True, False), repeat=4)]
+STATES = [State(*facts) for facts in product((True, False), repeat=len(STATE_FIELDS))]
 
 
 @pytest.mark.parametrize("event", Event, ids=lambda event: event.name)
@@ -51,8 +54,10 @@ def test_the_page_shows_the_table() -> None:
 
 HOST, GPU = {"survives": True}, {"survives": False}
 FRESH, USED = {"fresh": True}, {"fresh": False}
-FIRST, AGAIN = {"before": False}, {"before": True}
 MINE, ANOTHERS = {"mine": True}, {"mine": False}
+NO_COST, COST = {"cost_executor": False}, {"cost_executor": True}
+FIRST_ATTEMPT, LATER_ATTEMPT = {"tried": False}, {"tried": True}
+EARLY, LAST = {"last_try": False}, {"last_try": True}
 
 POLICY = [
     # a pass counts wherever it was seen
@@ -69,43 +74,66 @@ POLICY = [
     (Event.LACKING, USED, Action.ALONE),
     (Event.LACKING, FRESH, Action.NOBODY),
     # one lost process is chance, the second is the kernel's, and nobody answers for a neighbour
-    (Event.ENDED, MINE | FIRST, Action.ALONE),
-    (Event.ENDED, MINE | AGAIN, Action.BLAME),
-    (Event.ENDED, ANOTHERS | FIRST, Action.ANEW),
-    (Event.ENDED, ANOTHERS | AGAIN, Action.ALONE),
-    (Event.SILENT, MINE | FIRST | USED, Action.ALONE),
-    (Event.SILENT, MINE | FIRST | FRESH, Action.BLAME),
-    (Event.SILENT, MINE | AGAIN, Action.BLAME),
-    (Event.SILENT, ANOTHERS | FIRST, Action.ANEW),
-    (Event.SILENT, ANOTHERS | AGAIN, Action.ALONE),
+    (Event.ENDED, MINE | NO_COST, Action.ALONE),
+    (Event.ENDED, MINE | COST, Action.BLAME),
+    (Event.ENDED, ANOTHERS | FIRST_ATTEMPT, Action.ANEW),
+    (Event.ENDED, ANOTHERS | LATER_ATTEMPT, Action.ALONE),
+    (Event.SILENT, MINE | NO_COST | USED, Action.ALONE),
+    (Event.SILENT, MINE | NO_COST | FRESH, Action.BLAME),
+    (Event.SILENT, MINE | COST, Action.BLAME),
+    (Event.SILENT, ANOTHERS | FIRST_ATTEMPT, Action.ANEW),
+    (Event.SILENT, ANOTHERS | LATER_ATTEMPT, Action.ALONE),
     (Event.ENDED_LOADING, ANOTHERS, Action.ALONE),
-    (Event.ENDED_LOADING, MINE | FIRST, Action.ALONE),
-    (Event.ENDED_LOADING, MINE | AGAIN, Action.BLAME),
+    (Event.ENDED_LOADING, MINE | NO_COST, Action.ALONE),
+    (Event.ENDED_LOADING, MINE | COST, Action.BLAME),
     (Event.SILENT_LOADING, ANOTHERS, Action.ALONE),
-    (Event.SILENT_LOADING, MINE | FIRST | USED, Action.ALONE),
-    (Event.SILENT_LOADING, MINE | FIRST | FRESH, Action.BLAME),
-    (Event.SILENT_LOADING, MINE | AGAIN, Action.BLAME),
+    (Event.SILENT_LOADING, MINE | NO_COST | USED, Action.ALONE),
+    (Event.SILENT_LOADING, MINE | NO_COST | FRESH, Action.BLAME),
+    (Event.SILENT_LOADING, MINE | COST, Action.BLAME),
     # a fault costs its case, on a GPU all that come after it
     (Event.FAULT, HOST, Action.FAIL_CASE),
     (Event.FAULT, GPU, Action.FAIL_LAST),
-    (Event.TIME_OUT, HOST | FIRST, Action.FAIL_CASE),
-    (Event.TIME_OUT, HOST | AGAIN, Action.FAIL_LAST),
+    (Event.TIME_OUT, HOST | {"timed_out": False}, Action.FAIL_CASE),
+    (Event.TIME_OUT, HOST | {"timed_out": True}, Action.FAIL_LAST),
     (Event.TIME_OUT, GPU, Action.FAIL_LAST),
     (Event.DUE, {}, Action.PASS_CASE),
     # what the machine lacks is nobody's fault
     (Event.NO_ROOM, {}, Action.NOBODY),
     (Event.NOT_LAUNCHED, {}, Action.NOBODY),
     (Event.NO_ADDRESS_SPACE, {}, Action.LEAVE_OUT),
-    (Event.UNSUPPORTED, FIRST, Action.NOBODY),
-    (Event.UNSUPPORTED, AGAIN, Action.STOP),
+    (Event.UNSUPPORTED, {"case_failed": False}, Action.NOBODY),
+    (Event.UNSUPPORTED, {"case_failed": True}, Action.STOP),
     # processes of ours
-    (Event.UNUSED, FIRST, Action.ANEW),
-    (Event.UNUSED, AGAIN, Action.NOBODY),
-    (Event.MEMBER, FIRST, Action.ANEW),
-    (Event.MEMBER, AGAIN, Action.NOBODY),
-    (Event.STARTING, FIRST, Action.ANEW),
-    (Event.STARTING, AGAIN, Action.END_RUN),
+    (Event.UNUSED, EARLY, Action.ANEW),
+    (Event.UNUSED, LAST, Action.NOBODY),
+    (Event.MEMBER, EARLY, Action.ANEW),
+    (Event.MEMBER, LAST, Action.NOBODY),
+    (Event.STARTING, EARLY, Action.ANEW),
+    (Event.STARTING, LAST, Action.END_RUN),
 ]
+
+
+def test_a_row_has_a_condition_for_each_field_of_a_state() -> None:
+    assert {one.name for one in fields(BlameRow)} == {"event", "action", *STATE_FIELDS}
+    assert WORDS.keys() == set(STATE_FIELDS)
+
+
+def test_a_field_of_a_state_decides_something() -> None:
+    """One that no row looks at, or that is looked at with one value only, would mean nothing."""
+    for name in STATE_FIELDS:
+        assert {row.conditions[name] for row in TABLE if name in row.conditions} == {True, False}, name
+
+
+@pytest.mark.parametrize(
+    "row", TABLE, ids=lambda row: "-".join((row.event.name, *(f"{k}={v}" for k, v in row.conditions.items())))
+)
+def test_a_row_decides_by_its_own_conditions_alone(row: BlameRow) -> None:
+    """Whatever else a state has; and where one of its conditions does not hold, another row decides."""
+    for state in STATES:
+        holds = all(getattr(state, name) == value for name, value in row.conditions.items())
+        assert row.applies(state) == holds
+        if holds:
+            assert decide(row.event, state) is row.action
 
 
 @pytest.mark.parametrize(

@@ -11,19 +11,21 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import pytest
 
-from conformance.engine import messages, protocol
-from conformance.engine.coding import KINDS, Exactly, Least, Longest, decoder, from_map, receive, send, to_map
+from conformance.engine import judge_process, messages, protocol
+from conformance.engine.coding import KINDS, Exactly, Expected, Least, Longest, decoder, from_map, receive, send, to_map
 from conformance.engine.ipc import Channel, Garbled, pair
 from conformance.engine.protocol import (
     CompiledParameterRow,
     DeviceError,
     FindCall,
+    FindFunction,
     KernelRow,
     Launched,
     Misused,
     Ready,
     RunLaunch,
 )
+from conformance.settings import ExecutorSettings
 
 ENGINE = Path(protocol.__file__).parent
 
@@ -49,8 +51,8 @@ LAUNCH = RunLaunch(
 SAMPLES: dict[str, object] = {
     "number": 7,
     "why": "no device",
-    "words": "Fatal: no",
-    "printed": "",
+    "stderr": "Fatal: no",
+    "stdout": "",
     "how": "signal SIGSEGV",
     "ready": READY,
     "build": "launchers",
@@ -63,6 +65,7 @@ SAMPLES: dict[str, object] = {
     "ends": (None, ERROR, Misused("k freed what it was given")),
     "leak": (20, 1, 64, 0, 0, 0, 0),
     "wave": 64,
+    "settings": ExecutorSettings(runtime="cpu", wave=32, sandbox=False),
 }
 """A value for fields of messages, by name; others get one of their type."""
 
@@ -96,7 +99,7 @@ def test_a_message_arrives_as_it_was_sent(ends: tuple[Channel, Channel], kind: t
     ours, other = ends
     message = made(kind)
     send(ours, message, 12)
-    assert receive(other, 5) == (message, 12, [])
+    assert receive(other, Expected(kind), 5) == (message, 12, [])
 
 
 def unioned(alias: Any) -> set[Any]:
@@ -113,6 +116,25 @@ def test_every_type_of_the_protocol_may_travel_and_has_a_place_in_it() -> None:
     assert set().union(*(unioned(getattr(protocol, way)) for way in ways)) | alone == set(OWN)
     for one in OWN:
         assert one.__name__ in (protocol.__doc__ or "") or one is Ready
+
+
+def test_who_receives_expects_every_message_of_the_union_that_it_handles() -> None:
+    """mypy holds what is expected to the type that ``receive`` gives; here, that none of the union is left out."""
+    hints = get_type_hints(protocol, include_extras=True)
+    expected = {name: one for name, one in vars(protocol).items() if isinstance(one, Expected)}
+    assert len(expected) > 5
+    for name, one in expected.items():
+        (union,) = get_args(hints[name])
+        assert set(one.kinds) == (unioned(union) or {union}), name
+
+
+def test_a_message_of_a_base_is_taken_and_no_other(ends: tuple[Channel, Channel]) -> None:
+    ours, other = ends
+    send(ours, messages.Compile("a.hip"))
+    assert receive(other, judge_process.REQUESTS, 5).message == messages.Compile("a.hip")
+    send(ours, FindCall("k"))
+    with pytest.raises(Garbled, match="another kind"):
+        receive(other, judge_process.MODES, 5)
 
 
 def test_every_message_is_frozen() -> None:
@@ -177,7 +199,7 @@ def test_what_is_not_exactly_a_message_is_garbled(ends: tuple[Channel, Channel],
     ours, other = ends
     ours.send(content)
     with pytest.raises(Garbled):
-        receive(other, 5)
+        receive(other, Expected(FindCall, FindFunction), 5)
 
 
 def test_a_message_of_another_kind_than_asked_for_is_garbled_and_its_descriptors_are_closed(
@@ -188,7 +210,7 @@ def test_a_message_of_another_kind_than_asked_for_is_garbled_and_its_descriptors
     send(ours, FindCall("k"), descriptors=[write])
     os.close(write)
     with pytest.raises(Garbled, match="another kind"):
-        receive(other, 5, (Launched,), descriptors=True)
+        receive(other, Expected(Launched), 5, descriptors=True)
     assert os.read(read, 1) == b""
     os.close(read)
 

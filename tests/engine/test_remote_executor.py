@@ -13,7 +13,7 @@ import pytest
 from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.engine.coding import receive
 from conformance.engine.ipc import Arena, Channel, Progress, pair
-from conformance.engine.protocol import LoadCode, RunLaunch, ShareArena
+from conformance.engine.protocol import TO_EXECUTOR, LoadCode, RunLaunch, ShareArena
 from conformance.engine.remote_executor import Executor, Lost, RemoteFunction
 from conformance.runtimes.hip.errors import HipError
 
@@ -46,7 +46,7 @@ def talk():
             arenas: dict[int, Arena] = {}
             while True:
                 try:
-                    message, number, descriptors = receive(other, descriptors=True)
+                    message, number, descriptors = receive(other, TO_EXECUTOR, descriptors=True)
                 except Exception:
                     return
                 if isinstance(message, ShareArena):

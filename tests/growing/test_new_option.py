@@ -10,10 +10,10 @@ import pytest
 from tests.commands import without_progress
 from tests.growing.tree import Tree
 
-MOST_FILES = 5
-"""The row, the judge, the executor, the message to the executor, which lists what it may know, and who sends it.
+MOST_FILES = 3
+"""The row, the judge, and the executor, which gets it where the row is one of ``ExecutorSettings``.
 
-An option that no executor needs is two files: its row and its use.
+An option that no executor needs is a row of ``Settings`` and its use: two files.
 """
 CASE = "fill_u8(shape=[31],value=pattern)"
 
@@ -31,6 +31,9 @@ ROW = """
     )
 """
 
+FIRST_OF_OTHERS = "\n\n@dataclass(frozen=True)\nclass Settings(ExecutorSettings):"
+"""Where the settings of executors end."""
+
 
 def used(process: str, value: str) -> str:
     """A line that notes the value in the file that the environment names."""
@@ -47,15 +50,9 @@ def with_line(tree: Tree, before: str, line: str) -> None:
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     """A copy of the repository with one more option, which the judge and the executor use."""
     tree = Tree.copied(tmp_path_factory.mktemp("deep"))
-    tree.replace("conformance/settings.py", "\n    def filled(", f"{ROW}\n    def filled(")
+    tree.replace("conformance/settings.py", FIRST_OF_OTHERS, f"{ROW}{FIRST_OF_OTHERS}")
     with_line(tree, "        self._losses: set", used("judge", "setup.depth"))
-    tree.replace("conformance/engine/protocol.py", "    sandbox: bool\n", "    sandbox: bool\n    depth: int\n")
-    tree.replace(
-        "conformance/engine/executor_host.py",
-        "setup.device, setup.sandbox)",
-        "setup.device, setup.sandbox, setup.depth)",
-    )
-    with_line(tree, "        # A GPU's context does not survive a fork", used("executor", "setup.depth"))
+    with_line(tree, "        # A GPU's context does not survive a fork", used("executor", "opening.settings.depth"))
     return tree
 
 

@@ -7,36 +7,31 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from conformance.files import ROOT
-from conformance.verdict.blame import TABLE, TRIES, BlameRow, Event
+from conformance.verdict.blame import TABLE, BlameRow
 
 PAGE = ROOT / "docs" / "internals.md"
 
 BEGIN = "<!-- written by tests/house/blame_page.py -->\n"
 END = "<!-- end of what it writes -->\n"
 
-SURVIVES = {True: "on the host", False: "on a GPU"}
-FRESH = {True: "the executor had run nothing else", False: "the executor had run something before"}
-MINE = {True: "this judge's request may be the cause", False: "only another judge's request can be the cause"}
-LOST = {True: "the kernel or source has cost an executor before", False: "it has cost none before"}
-NEIGHBOUR = {True: "at a later try", False: "at the first try"}
-MEMBER = {True: "at the last try of the request", False: "the request may be tried again"}
-BEFORE = {
-    Event.TIME_OUT: {True: "for the second time", False: "for the first time"},
-    Event.UNSUPPORTED: {True: "a case has failed before", False: "no case has failed before"},
-    Event.UNUSED: {True: f"{TRIES} times", False: f"fewer than {TRIES} times"},
-    Event.MEMBER: MEMBER,
-    Event.STARTING: {True: "for the second time", False: "for the first time"},
+WORDS = {
+    "survives": ("on the host", "on a GPU"),
+    "mine": ("this judge's request may be the cause", "only another judge's request can be the cause"),
+    "cost_executor": ("the kernel or source has cost an executor before", "it has cost none before"),
+    "tried": ("at a later attempt", "at the first attempt"),
+    "timed_out": ("another case was ended so before", "for the first time"),
+    "case_failed": ("a case has failed before", "no case has failed before"),
+    "last_try": ("at the last try", "before the last try"),
+    "fresh": ("the executor had run nothing else", "the executor had run something before"),
 }
+"""What a field of ``State`` says where it is true, and where it is false, in the order of the page."""
 
 
 def conditions(row: BlameRow) -> Iterator[str]:
     """What has to hold for ``row``, in words."""
-    lost = LOST if row.mine else NEIGHBOUR
-    for words, value in ((SURVIVES, row.survives), (MINE, row.mine), (BEFORE.get(row.event, lost), row.before)):
-        if value is not None:
-            yield words[value]
-    if row.fresh is not None:
-        yield FRESH[row.fresh]
+    for name, (true, false) in WORDS.items():
+        if name in row.conditions:
+            yield true if row.conditions[name] else false
 
 
 def table() -> str:

@@ -75,8 +75,8 @@ def tensor(
 
 def info_of(*tensors: Tensor) -> Buffer:
     """The info argument: dims and strides of each tensor in turn."""
-    words = [number for one in tensors for number in (*one.placed.shape, *one.placed.strides)]
-    return Buffer("info", "size_t", "in", np.array(words, dtype=np.uint64))
+    numbers = [number for one in tensors for number in (*one.placed.shape, *one.placed.strides)]
+    return Buffer("info", "size_t", "in", np.array(numbers, dtype=np.uint64))
 
 
 def image_launch(

@@ -90,13 +90,13 @@ def options(parser: CommandParser) -> None:
 
 
 def command(arguments: argparse.Namespace) -> int:
-    words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
+    program = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     raw: Path = arguments.out / RAW
-    if not words and not raw.is_dir():
+    if not program and not raw.is_dir():
         raise UsageError("capture needs a program: candle-parity capture -o DIR -- COMMAND")
     specs = load_specs()
-    if words:
-        _record(words, arguments, specs)
+    if program:
+        _record(program, arguments, specs)
     if not raw.is_dir():
         print(
             "candle-parity: no launch of a GPU kernel was seen, so nothing was judged; a program that is linked with "
@@ -119,7 +119,7 @@ def command(arguments: argparse.Namespace) -> int:
     return _judge(arguments, specs, about, logs, found, converted)
 
 
-def _record(words: Sequence[str], arguments: argparse.Namespace, specs: Specs) -> None:
+def _record(program: Sequence[str], arguments: argparse.Namespace, specs: Specs) -> None:
     """Run the program, with its launches recorded as the options say."""
     for pattern in arguments.only:
         if not any(fnmatchcase(name, pattern) for name in specs.kernels):
@@ -130,7 +130,7 @@ def _record(words: Sequence[str], arguments: argparse.Namespace, specs: Specs) -
     arch, library = arguments.arch, front_library()
     variables = {} if arch is None else environment(installation(arch), arch, os.environ)
     about = About(
-        program=shlex.join(words),
+        program=shlex.join(program),
         device="this machine's GPU" if arch is None else "an emulated GPU, interpreted on the host",
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         arch=arch,
@@ -140,13 +140,13 @@ def _record(words: Sequence[str], arguments: argparse.Namespace, specs: Specs) -
         write_plan(out / RAW, kernels, Bounds(arguments.first, arguments.every, arguments.most_bytes * _MIB))
         about.write(out / RAW)
         try:
-            ended = run_program(words, library, out / RAW, variables)
+            ended = run_program(program, library, out / RAW, variables)
         except OSError as error:
-            raise UsageError(f"{shlex.quote(words[0])} cannot be started: {error.strerror}") from None
+            raise UsageError(f"{shlex.quote(program[0])} cannot be started: {error.strerror}") from None
         sys.stdout.flush()
         if ended.text:
             then = "what it launched until then is recorded"
-            print(f"candle-parity: {shlex.quote(words[0])} {ended.text}; {then}", file=sys.stderr)
+            print(f"candle-parity: {shlex.quote(program[0])} {ended.text}; {then}", file=sys.stderr)
         replace(about, ended=ended).write(out / RAW)
 
 
@@ -206,8 +206,8 @@ def _judged(arguments: argparse.Namespace, specs: Specs) -> Record:
     traces = Traces(arguments.out)
     names = set(traces.kernels)
     kernels = [kernel for kernel in specs.kernels.values() if kernel.name in names]
-    words = ["candle-parity", "replay", shlex.quote(str(arguments.out)), "--subject", "reference"]
-    setup = setup_of_reference(Settings(), words)
+    program = ["candle-parity", "replay", shlex.quote(str(arguments.out)), "--subject", "reference"]
+    setup = setup_of_reference(Settings(), program)
     with display() as shown:
         mode = JudgeReference(arguments.out.resolve())
         result = run(setup, mode, kernels, {}, jobs_for(arguments.jobs, setup, len(kernels)), shown.progress)

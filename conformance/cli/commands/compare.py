@@ -138,19 +138,19 @@ def _judged(repository: Repository, commit: str, folder: Path, arguments: argpar
         return None
     file = folder.with_name("record.json")
     file.unlink(missing_ok=True)
-    words = [str(file), str(folder), commit, *_words(repository.top.resolve(), folder, arguments)]
+    args = [str(file), str(folder), commit, *_args_of(repository.top.resolve(), folder, arguments)]
     program = own_python(f"from {__name__} import judge_here; sys.exit(judge_here(sys.argv[1:]))")
     # Standard output is for the comparison alone where that is written to it.
     output = sys.stderr.fileno() if arguments.json == STDOUT else None
     environment = {**os.environ, CACHE: str(cache_folder().absolute())}
-    done = subprocess.run([*program, *words], cwd=here, env=environment, stdout=output, check=False)
+    done = subprocess.run([*program, *args], cwd=here, env=environment, stdout=output, check=False)
     return read_record(file) if done.returncode == 0 and file.exists() else None
 
 
-def _words(top: Path, folder: Path, arguments: argparse.Namespace) -> list[str]:
+def _args_of(top: Path, folder: Path, arguments: argparse.Namespace) -> list[str]:
     """The command line of ``run`` for what ``arguments`` ask for; paths below ``top`` are paths below ``folder``."""
     settings, session = _settings(arguments, top), Session.of(vars(arguments))
-    words = ["run"]
+    args = ["run"]
     for options, rows in ((settings, Settings.rows()), (session, Session.rows())):
         for row in rows:
             value = getattr(options, row.name) if arguments.command in row.commands else row.default
@@ -158,8 +158,8 @@ def _words(top: Path, folder: Path, arguments: argparse.Namespace) -> list[str]:
                 value = _moved(value, top, folder)
             elif isinstance(value, tuple) and value and isinstance(value[0], Path):
                 value = tuple(_moved(one, top, folder) for one in value)
-            words += row.args(value)
-    return [*words, *arguments.patterns]
+            args += row.args(value)
+    return [*args, *arguments.patterns]
 
 
 def _settings(arguments: argparse.Namespace, top: Path) -> Settings:
@@ -178,8 +178,8 @@ def _moved(path: Path, top: Path, folder: Path) -> Path:
     return whole
 
 
-def judge_here(words: Sequence[str]) -> int:
-    """In a process of its own: judge as the command line behind the first three ``words`` says. They are the file that
+def judge_here(args: Sequence[str]) -> int:
+    """In a process of its own: judge as the command line behind the first three ``args`` says. They are the file that
     the record is written to, the folder that the kernels have to lie in, and the commit whose files that has. The exit
     code is 0 where there is a record."""
     from conformance.cli.main import parse
@@ -192,7 +192,7 @@ def judge_here(words: Sequence[str]) -> int:
     from conformance.session.setup import jobs_for
 
     def judge() -> int:
-        file, folder, commit, *rest = words
+        file, folder, commit, *rest = args
         arguments = parse(rest)
         asked = prepare(replace(Settings.of(vars(arguments)), reuse=True), arguments.patterns, arguments.module)
         path = asked.mode.tree.path.resolve()

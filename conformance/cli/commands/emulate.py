@@ -48,8 +48,8 @@ def options(parser: CommandParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Replaces this process by the program, so signals and the exit code are the program's own."""
-    words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
-    if bool(words) + arguments.print_env + arguments.shell != 1:
+    program = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
+    if bool(program) + arguments.print_env + arguments.shell != 1:
         raise UsageError("emulate takes one of: -- COMMAND, --print-env, --shell")
     root = installation(arguments.arch)
     variables = environment(root, arguments.arch, os.environ, arguments.devices)
@@ -57,10 +57,10 @@ def command(arguments: argparse.Namespace) -> int:
         print("\n".join(f"{name}={value}" for name, value in variables.items()))
         return 0
     if arguments.shell:
-        words = [os.environ.get("SHELL", "/bin/sh")]
+        program = [os.environ.get("SHELL", "/bin/sh")]
     sys.stdout.flush()
     try:
-        os.execvpe(words[0], words, {**os.environ, **variables})
+        os.execvpe(program[0], program, {**os.environ, **variables})
     except OSError as error:
-        print(f"candle-parity: {shlex.quote(words[0])} cannot be started: {error.strerror}", file=sys.stderr)
+        print(f"candle-parity: {shlex.quote(program[0])} cannot be started: {error.strerror}", file=sys.stderr)
         return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT

@@ -218,12 +218,12 @@ def _loaded_with(folder: Path, changed: Mapping[str, str]) -> Specs:
 
 def _given(arguments: argparse.Namespace) -> Bound | None:
     """The tolerance of the command line; raises ``UsageError`` for half of one."""
-    words = (arguments.ulp, arguments.library_ulp, arguments.source)
+    values = (arguments.ulp, arguments.library_ulp, arguments.source)
     if arguments.same_tolerance:
-        if any(word is not None for word in words):
+        if any(value is not None for value in values):
             raise UsageError("--same-tolerance goes without --ulp, --library-ulp and --source; give one or the other")
         return None
-    if all(word is None for word in words):
+    if all(value is None for value in values):
         return None
     if arguments.ulp is None or arguments.source is None:
         raise UsageError(f"half a tolerance; {_GIVE}")

@@ -84,7 +84,7 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.fetch:
         for port in chosen:
             _fetch(port, arguments.checkouts)
-    told = {port.name: _words(port, arguments.checkouts) for port in chosen}
+    told = {port.name: _args_of(port, arguments.checkouts) for port in chosen}
     arguments.out.mkdir(exist_ok=True)
     lost = []
     for file, (port, run) in files.items():
@@ -135,14 +135,14 @@ def _rows(path: Path, rows: list[Any]) -> Iterator[_Listed]:
 def _check_run(where: str, run: Any) -> None:
     """Raises ``UsageError`` for a run that is not options of ``_OPTIONS`` with their values, and patterns."""
     try:
-        words = shlex.split(run) if isinstance(run, str) and run.isprintable() else [""]
+        args = shlex.split(run) if isinstance(run, str) and run.isprintable() else [""]
     except ValueError:
-        words = [""]
-    while words:
-        word = words.pop(0)
+        args = [""]
+    while args:
+        word = args.pop(0)
         option, equals, value = word.partition("=")
         if option in _OPTIONS:
-            value = value if equals else words.pop(0) if words else ""
+            value = value if equals else args.pop(0) if args else ""
             good = _VALUE.fullmatch(value) is not None and (bool(equals) or not value.startswith("-"))
         else:
             good = _PATTERN.fullmatch(word) is not None
@@ -180,17 +180,17 @@ def _fetch(port: _Listed, checkouts: Path) -> None:
     environment = {**os.environ, "GIT_ALLOW_PROTOCOL": os.environ.get("GIT_ALLOW_PROTOCOL", "https")}
     git = ["git", "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"]
     try:
-        for words in (
+        for command in (
             [*git, "init", "--quiet", "--template=", "--", str(folder)],
             [*git, "-C", str(folder), "fetch", "--quiet", "--depth", "1", "--", port.repository, port.commit],
             [*git, "-C", str(folder), "checkout", "--quiet", "--detach", port.commit],
         ):
-            subprocess.run(words, check=True, env=environment, stdin=subprocess.DEVNULL)
+            subprocess.run(command, check=True, env=environment, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError) as error:
         raise UsageError(f"{port.name}: {port.repository} at {port.commit} cannot be fetched ({error})") from None
 
 
-def _words(port: _Listed, checkouts: Path) -> list[str]:
+def _args_of(port: _Listed, checkouts: Path) -> list[str]:
     """What tells ``run`` the port: its own declaration, else a file next to the checkouts that is written here.
 
     Raises ``UsageError`` where the checkout is absent or at another commit.
@@ -226,14 +226,14 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _judged(port: _Listed, words: list[str], checkouts: Path, file: Path) -> bool:
+def _judged(port: _Listed, args: list[str], checkouts: Path, file: Path) -> bool:
     """Whether the run left a record, which then names the port. Raises ``UsageError`` while another one writes it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with locked(file.with_suffix(".lock"), 0.0) as ours:
         if not ours:
             raise UsageError(f"{file}: another candle-parity ports is writing it; wait for it, or give another --out")
         file.unlink(missing_ok=True)
-        run = [*own_module("conformance"), "run", "-q", *words, "--json", str(file)]
+        run = [*own_module("conformance"), "run", "-q", *args, "--json", str(file)]
         subprocess.run(run, cwd=checkouts, check=False)
         if not file.exists():
             return False

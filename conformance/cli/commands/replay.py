@@ -60,7 +60,7 @@ def command(arguments: argparse.Namespace) -> int:
     traces = Traces(folder or traces_folder())
     kernels, cases = _select(specs, traces, arguments, str(folder or SHIPPED_TRACES))
     given = [] if folder is None else [shlex.quote(str(folder))]
-    words = ["candle-parity", "replay", *given, "--subject", arguments.subject]
+    args = ["candle-parity", "replay", *given, "--subject", arguments.subject]
     recorded = traces.folder.resolve()
     print_left_out(own_left_out(kernels))
     kernels = judgeable(kernels)
@@ -74,12 +74,12 @@ def command(arguments: argparse.Namespace) -> int:
         given = [row.long for row in rows if getattr(arguments, row.name)]
         if given:
             raise UsageError(f"--subject reference compiles and launches no kernel; leave out {', '.join(given)}")
-        mode, setup = JudgeReference(recorded), setup_of_reference(settings, words)
+        mode, setup = JudgeReference(recorded), setup_of_reference(settings, args)
     else:
         mode = JudgeRecorded(tree_from(settings, specs, config), recorded)
         if not arguments.patterns and not arguments.module:
             kernels = without_undefined(kernels, mode.tree)
-        setup = setup_from(settings, words, mode.tree, config)
+        setup = setup_from(settings, args, mode.tree, config)
     if not arguments.quiet:
         print_notes(settings, setup, config)
     return judged(arguments, specs, setup, mode, kernels, cases, gating, traces.recordings)
@@ -90,12 +90,12 @@ def _take_folder(arguments: argparse.Namespace) -> Path | None:
 
     No name of a kernel holds a slash but that of a folder does, or there is a folder of that name.
     """
-    words = [*([] if arguments.traces is None else [arguments.traces]), *arguments.patterns]
-    if not words or not (Path(words[0]).is_dir() or ("/" in words[0] and "(" not in words[0])):
-        arguments.patterns = words
+    args = [*([] if arguments.traces is None else [arguments.traces]), *arguments.patterns]
+    if not args or not (Path(args[0]).is_dir() or ("/" in args[0] and "(" not in args[0])):
+        arguments.patterns = args
         return None
-    arguments.patterns = words[1:]
-    return Path(words[0])
+    arguments.patterns = args[1:]
+    return Path(args[0])
 
 
 def _select(

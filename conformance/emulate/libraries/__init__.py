@@ -73,7 +73,7 @@ def libraries_plan() -> Plan:
     return Plan(
         runtime="emulated libraries",
         sources={library.file: _sources(library) for library in LIBRARIES},
-        words=(f"-I{HERE}",),
+        flags=(f"-I{HERE}",),
         headers=tuple(sorted(HERE.glob("*.h"))),
         options=("-ffp-contract=off", *vector_instructions()),
     )

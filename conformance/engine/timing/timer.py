@@ -14,12 +14,13 @@ from pathlib import Path
 from conformance.cases.case import Case
 from conformance.cases.geometry import launched_as
 from conformance.cases.launch import Launch
+from conformance.engine.coding import Expected
 from conformance.engine.compiler import Compiler, compile_answer
 from conformance.engine.executor_server import load_module
 from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Library, TreeLoader
 from conformance.engine.linked_launchers import Launchers
-from conformance.engine.messages import Compile, Compiled, Ready, Setup, run_member
+from conformance.engine.messages import Compile, Compiled, MemberKind, Ready, Setup, run_member
 from conformance.engine.protocol import KernelRow
 from conformance.engine.remote_executor import RemoteFunction
 from conformance.engine.timing.measure import Bench, count
@@ -149,5 +150,8 @@ class Timer:
         return error.is_fault or error.is_timeout or costs_device(error, self._device.runtime.guards_memory)
 
 
+MODES: Expected[TimeTrees] = Expected(TimeTrees)
+REQUESTS: Expected[Compile | Time] = Expected(Compile, Time)
+
 if __name__ == "__main__":
-    run_member(Timer, *map(int, sys.argv[1:]))
+    run_member(MemberKind(Timer, MODES, REQUESTS), *map(int, sys.argv[1:]))

@@ -32,8 +32,8 @@ def intended_names(extra: Iterable[str], missing: Collection[str]) -> dict[str, 
 
 def _says_more(name: str, wanted: str) -> bool:
     """Whether ``name`` has the words of ``wanted`` in order, and no others: ``f32_eq_f32``, ``eq_f32``."""
-    words, rest = wanted.split("_"), iter(name.split("_"))
-    return name != wanted and all(word in rest for word in words) and set(name.split("_")) <= {*words, *_EXTRA}
+    parts, rest = wanted.split("_"), iter(name.split("_"))
+    return name != wanted and all(part in rest for part in parts) and set(name.split("_")) <= {*parts, *_EXTRA}
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:
@@ -88,13 +88,13 @@ def _general(candle: str, port: str) -> tuple[str, str]:
     ours, theirs = candle.split("_"), port.split("_")
     before = _shared(ours, theirs)
     after = _shared(ours[before:][::-1], theirs[before:][::-1])
-    words = [part[before : len(part) - after] for part in (ours, theirs)]
+    middles = [part[before : len(part) - after] for part in (ours, theirs)]
     number = ""
-    last = [_NUMBERED.fullmatch(part[-1]) if len(part) == 1 else None for part in words]
+    last = [_NUMBERED.fullmatch(part[-1]) if len(part) == 1 else None for part in middles]
     if not after and last[0] and last[1] and last[0][2] == last[1][2] and last[0][1] and last[1][1]:
-        words, number = [[last[0][1]], [last[1][1]]], "*"
+        middles, number = [[last[0][1]], [last[1][1]]], "*"
     first, second = (
-        "_".join([*(["*"] if before else []), *part, *(["*"] if after else [])]) + number for part in words
+        "_".join([*(["*"] if before else []), *part, *(["*"] if after else [])]) + number for part in middles
     )
     return first, second
 

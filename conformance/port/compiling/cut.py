@@ -148,17 +148,17 @@ def _blocks(source: KernelSource, text: str, options: BuildOptions) -> _Read:
     every = units(declarations, read)
     found = [unit for unit in every if unit.file == own and _can_be_cut(unit) and not _includes(unit, text)]
     names = {name for unit in found for name in unit.kernels}
-    own_words = [(unit, _words_of(unit.members)) for unit in found]
+    own_names = [(unit, _names_in(unit.members)) for unit in found]
     # In the order of the text, which is that of the file: units are sorted by their lines.
     blocks = tuple(
-        Block(tuple(unit.kernels), *_place(unit), tuple(sorted((words & names) - unit.kernels.keys())))
-        for unit, words in own_words
+        Block(tuple(unit.kernels), *_place(unit), tuple(sorted((used & names) - unit.kernels.keys())))
+        for unit, used in own_names
     )
     stay = [each for each in declarations if Path(each.tokens[0].file).resolve() != own]
     # By the text too: a use may stand in the branch of an #if, or in a macro, that the scanner does not go into.
     prototypes = [unit for unit in every if unit.file == own and all(map(_is_prototype, unit.members))]
     gone = sorted([_place(unit) for unit in (*found, *prototypes) if unit.region is not None])
-    always = (_words_of(stay) | _words_between(text, gone)) & names
+    always = (_names_in(stay) | _words_between(text, gone)) & names
     return blocks, frozenset(always), any(map(_shares_a_variable, declarations))
 
 
@@ -189,7 +189,7 @@ def _is_prototype(declaration: Declaration) -> bool:
     return declaration.body is None and "__global__" in tokens and tokens[0] != "template" and "=" not in tokens
 
 
-def _words_of(declarations: Sequence[Declaration]) -> set[str]:
+def _names_in(declarations: Sequence[Declaration]) -> set[str]:
     """The words of ``declarations``, also of strings: assembly and attributes name symbols there."""
     texts = {token.text for each in declarations if not _is_prototype(each) for token in each.tokens}
     return {word for text in texts for word in _WORD.findall(text)}

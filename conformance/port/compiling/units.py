@@ -90,7 +90,7 @@ class Unit:
         return None not in self._used
 
     def mentions(self, names: frozenset[str]) -> bool:
-        return not names.isdisjoint(self._words)
+        return not names.isdisjoint(self._identifiers)
 
     def depends_on(self, names: frozenset[str]) -> bool:
         """Whether a use of this may find another definition without ``names``: they are in a head here, or in a
@@ -109,7 +109,7 @@ class Unit:
         return any(specialises(tokens) for tokens in self._tokens)
 
     @cached_property
-    def _words(self) -> frozenset[str]:
+    def _identifiers(self) -> frozenset[str]:
         return frozenset().union(*self._tokens)
 
     @cached_property
@@ -143,15 +143,15 @@ def units(declarations: Sequence[Declaration], read: Callable[[Path], str]) -> l
             found[-1] = Unit(file, found[-1].first, max(last, found[-1].last), (*found[-1].members, each))
         else:
             found.append(Unit(file, first, last, (each,)))
-    words = {file: _words(read(file)) for file in {unit.file for unit in found}}
+    tokens = {file: _tokens_of(read(file)) for file in {unit.file for unit in found}}
     following = [*found[1:], None] if found else []
-    placed = [_placed(unit, words[unit.file], other) for unit, other in zip(found, following, strict=True)]
+    placed = [_placed(unit, tokens[unit.file], other) for unit, other in zip(found, following, strict=True)]
     return [unit for unit in placed if len(unit.members) > 1 or not _is_kept(unit.members[0])]
 
 
-def _placed(unit: Unit, words: Sequence[Word], following: Unit | None) -> Unit:
+def _placed(unit: Unit, tokens: Sequence[Word], following: Unit | None) -> Unit:
     """``unit`` with its tokens, and its last line as the file has it."""
-    region = None if any(map(_is_kept, unit.members)) else _region(words, unit)
+    region = None if any(map(_is_kept, unit.members)) else _region(tokens, unit)
     if region is None:
         return unit
     last = region[-1].line
@@ -184,22 +184,22 @@ def can_be_refused(unit: Unit) -> bool:
     return _refused(unit) is not None
 
 
-def _words(text: str) -> list[Word]:
-    words, line, counted = [], 1, 0
+def _tokens_of(text: str) -> list[Word]:
+    tokens, line, counted = [], 1, 0
     for match in TOKEN.finditer(text):
         if match["kept"] is None:
             line += text.count("\n", counted, match.start())
             counted = match.start()
-            words.append(Word(match[0], match.start(), match.end(), line))
-    return words
+            tokens.append(Word(match[0], match.start(), match.end(), line))
+    return tokens
 
 
-def _region(words: Sequence[Word], unit: Unit) -> list[Word] | None:
+def _region(tokens: Sequence[Word], unit: Unit) -> list[Word] | None:
     """The tokens on the unit's lines, and on to where the last bracket closes that opens there: a preprocessor puts the
     use of a macro on one line. ``None`` where a bracket closes that opens elsewhere, and without a token."""
     region: list[Word] = []
     opened: list[str] = []
-    for word in words:
+    for word in tokens:
         if word.line < unit.first:
             continue
         if word.line > unit.last and not opened:

@@ -152,5 +152,5 @@ def _readings(pattern: str, name: str) -> list[Sequence[str]]:
 
 
 def _filled(pattern: str, parts: Sequence[str]) -> str:
-    words = pattern.split("*")
-    return "".join(word + part for word, part in zip(words, (*parts, ""), strict=True))
+    fixed = pattern.split("*")
+    return "".join(before + part for before, part in zip(fixed, (*parts, ""), strict=True))

@@ -45,7 +45,7 @@ def _data(board: Board) -> dict[str, Any]:
     causes, texts = Pool(), Pool()
     letter = {status: str(at) for at, status in enumerate(STATUSES)}
     data: dict[str, Any] = {
-        "statuses": [[status, ROWS[status].sign, ROWS[status].words] for status in STATUSES],
+        "statuses": [[status, ROWS[status].sign, ROWS[status].label] for status in STATUSES],
         "kernels": [[kernel.name, kernel.variant.get("dtype", "")] for kernel in board.kernels],
         "best": [board.columns.index(row.best) for row in board.rows()],
         "groups": [list(group) for group in board.groups()],

@@ -64,9 +64,9 @@ def place(kernel: Kernel, specs: Specs) -> tuple[str, str]:
     dtype = variant.pop("dtype", None)
     if dtype is not None and "src_dtype" not in variant and len(_dtypes(kernel, specs)) > 1:
         variant["dtype"] = dtype
-    words = [_AXES.get(axis, "{}").format(value) for axis, value in variant.items() if value != kernel.family]
-    family = [] if kernel.family == kernel.module and words and not kernel.is_host_function else [kernel.family]
-    return " ".join([*family, *words]), column
+    labels = [_AXES.get(axis, "{}").format(value) for axis, value in variant.items() if value != kernel.family]
+    family = [] if kernel.family == kernel.module and labels and not kernel.is_host_function else [kernel.family]
+    return " ".join([*family, *labels]), column
 
 
 def _dtypes(kernel: Kernel, specs: Specs) -> set[str | None]:
@@ -82,7 +82,7 @@ def tables(rows: Sequence[Sequence[KernelResult]], specs: Specs, modules: Mappin
         kernel = specs.entry(results[0].name)
         row, column = place(kernel, specs)
         status = worst([result.status for result in results])
-        cell = Cell(kernel.name, status, f"{kernel.name}: {ROWS[status].words}")
+        cell = Cell(kernel.name, status, f"{kernel.name}: {ROWS[status].label}")
         found[kernel.module].setdefault(row, {}).setdefault(column, []).append(cell)
     return [_table(name, modules[name].title, operations) for name, operations in found.items() if operations]
 

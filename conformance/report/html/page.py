@@ -66,7 +66,7 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
     head = headline(found, names, rows, specs)
     trends = _trends(found, names, rows, baseline, changed, specs)
     data = page_data(found, names, rows, parts, specs, changed, source_url)
-    data["statuses"] = [[status, ROWS[status].sign, ROWS[status].words] for status in STATUSES]
+    data["statuses"] = [[status, ROWS[status].sign, ROWS[status].label] for status in STATUSES]
     data["worst"] = WORST_FIRST
     data["parts"] = [[ROWS_OF[entry].part, ROWS_OF[entry].noun, _titled(entry)] for entry in parts]
     return filled(
@@ -259,7 +259,7 @@ def _judged_share(part: Sequence[KernelResult]) -> str:
 
 def _legend(rows: Sequence[Sequence[KernelResult]]) -> list[tuple[str, str, str]]:
     met = {row.status for part in rows for row in part}
-    return [(ROWS[status].sign, status, ROWS[status].words) for status in STATUSES if status in met]
+    return [(ROWS[status].sign, status, ROWS[status].label) for status in STATUSES if status in met]
 
 
 def _causes(

@@ -64,13 +64,13 @@ class BuildError(RuntimeError):
 class Plan:
     """What to build for ``runtime``: each library's sources (files, or folders with all their ``.cpp``).
 
-    ``words`` go to the compiler, and ``options`` last, which are in the key of the build too; ``headers`` are further
+    ``flags`` go to the compiler, and ``options`` last, which are in the key of the build too; ``headers`` are further
     files and folders whose content the build depends on. ``forwards`` are headers to write, by their path.
     """
 
     runtime: str
     sources: Mapping[str, tuple[Path, ...]]
-    words: tuple[str, ...]
+    flags: tuple[str, ...]
     headers: tuple[Path, ...]
     options: tuple[str, ...] = ()
     forwards: Mapping[str, str] = field(default_factory=dict)
@@ -84,8 +84,8 @@ class Plan:
     def digest(self) -> str:
         """Of all that the libraries are made from, the compiler apart."""
         inputs = [place for places in self.sources.values() for place in places]
-        words = (*FLAGS, *_OF_CLANG, _CPU, self.runtime, *self.options)
-        return hashlib.sha256("\0".join((*words, content_hash(*inputs, *self.headers))).encode()).hexdigest()[:24]
+        parts = (*FLAGS, *_OF_CLANG, _CPU, self.runtime, *self.options)
+        return hashlib.sha256("\0".join((*parts, content_hash(*inputs, *self.headers))).encode()).hexdigest()[:24]
 
 
 def content_hash(*places: Path) -> str:
@@ -263,13 +263,13 @@ def _library(plan: Plan, toolchain: HostToolchain, folder: Path, name: str, supe
         return
     cpu = _CPU.replace("-", "_") if toolchain.kind == "zig" else _CPU  # zig's own spelling
     level = () if toolchain.kind == "gcc" else _OF_CLANG
-    words = [*toolchain.compiler, *FLAGS, *level, f"-march={cpu}", *plan.words, *plan.options]
+    command = [*toolchain.compiler, *FLAGS, *level, f"-march={cpu}", *plan.flags, *plan.options]
     units = units_of(plan, name, len(os.sched_getaffinity(0)))
     texts, codes = ([folder / f"{name}-{n}.{end}" for n in range(len(units))] for end in ("cpp", "o"))
 
     def compile_unit(files: Sequence[Path], text: Path, code: Path) -> None:
         text.write_text(unit_text(files))
-        _run(plan.runtime, [*words, "-c", str(text), "-o", str(code)], folder, supervisor)
+        _run(plan.runtime, [*command, "-c", str(text), "-o", str(code)], folder, supervisor)
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(compile_unit, units, texts, codes))
@@ -279,10 +279,10 @@ def _library(plan: Plan, toolchain: HostToolchain, folder: Path, name: str, supe
         file.unlink()
 
 
-def _run(runtime: str, words: list[str], folder: Path, supervisor: Supervisor) -> None:
+def _run(runtime: str, command: list[str], folder: Path, supervisor: Supervisor) -> None:
     """Run a compiler that writes to ``folder``; raises ``OSError`` (ENOSPC) when there is no room for that."""
     with open(os.memfd_create("messages"), "rb") as file:  # a full disk must not swallow the messages
-        child = supervisor.start(words, stdout=file.fileno(), stderr=file.fileno())
+        child = supervisor.start(command, stdout=file.fileno(), stderr=file.fileno())
         try:
             code = child.wait(_SECONDS)
         finally:
@@ -292,8 +292,8 @@ def _run(runtime: str, words: list[str], folder: Path, supervisor: Supervisor) -
     if code == 0:
         return
     if code is None:
-        raise InfrastructureError(f"the {runtime} runtime is not built: {words[0]} was stopped after {_SECONDS:g} s")
+        raise InfrastructureError(f"the {runtime} runtime is not built: {command[0]} was stopped after {_SECONDS:g} s")
     if _FULL in log.lower() or not has_room(folder, _ROOM):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
     shown = "\n".join(log.splitlines()[:_LOG_LINES]) or child.ended_how()
-    raise BuildError(f"the {runtime} runtime does not build with {words[0]}: {shown}")
+    raise BuildError(f"the {runtime} runtime does not build with {command[0]}: {shown}")

@@ -40,7 +40,7 @@ def cuda_plan() -> Plan:
                 *(CPU / "hiprtc" / name for name in ("api.cpp", "program_common.cpp")),
             ),
         },
-        words=(f"-I{CPU / 'runtime'}", f"-I{CPU / 'hiprtc'}", f"-I{CPU_INCLUDE}"),
+        flags=(f"-I{CPU / 'runtime'}", f"-I{CPU / 'hiprtc'}", f"-I{CPU_INCLUDE}"),
         headers=_SHARED_HEADERS,
         forwards=forwarding_headers("cuda", INCLUDE),
     )

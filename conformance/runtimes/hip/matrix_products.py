@@ -56,8 +56,8 @@ class Products:
         api, kind = self._api, name.rpartition("_")[2]
         double = kind == "f64"
         spelled = api.of_doubles if double else next(one for one in api.products if hasattr(self._library, one))
-        words = (_OF_DOUBLES if double else f"{_HEAD} {api.tail}").split()
-        getattr(self._library, spelled).argtypes = [_type(word) for word in words]
+        names = (_OF_DOUBLES if double else f"{_HEAD} {api.tail}").split()
+        getattr(self._library, spelled).argtypes = [_type(argument) for argument in names]
 
         def called(*values: Any) -> None:
             given = {word: value.value for word, value in zip(_ARGUMENTS.split(), values, strict=True)}
@@ -71,7 +71,7 @@ class Products:
             if not double:
                 given |= {"type": api.types[kind], "sums": api.sums[kind][reduced]}
                 given |= {"algorithm": api.algorithm, "zero": 0}
-            checked(self._library, spelled, *(given[word] for word in words))
+            checked(self._library, spelled, *(given[argument] for argument in names))
 
         return called
 

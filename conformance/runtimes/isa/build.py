@@ -35,7 +35,7 @@ def isa_plan() -> Plan:
     return Plan(
         runtime="isa",
         sources={"libamdhip64.so": (HERE / "runtime", *shared), "libhiprtc.so": (HERE / "hiprtc",)},
-        words=(f"-I{HERE / 'runtime'}", f"-I{CPU / 'runtime'}", f"-I{INCLUDE}"),
+        flags=(f"-I{HERE / 'runtime'}", f"-I{CPU / 'runtime'}", f"-I{INCLUDE}"),
         headers=(
             *headers,
             *(INCLUDE / "simt" / name for name in ("attributes.inc", "errors.inc", "properties.h")),
