@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from conformance.capture.extents import extents, info_parameter
 from conformance.capture.launches import RecordedBuffer, RecordedLaunch, Seen, read_launch
+from conformance.capture.usual import unusual
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
 from conformance.dtypes import dtype
@@ -29,10 +30,12 @@ class TooShort(ValueError):
 
 @dataclass
 class Converted:
-    """What became of recorded launches: how many are traces, and why others are not, by number."""
+    """What became of recorded launches: how many are traces, and by number why others are not, and of which Candle's
+    Rust would choose another geometry."""
 
     cases: int = 0
     refused: dict[int, str] = field(default_factory=dict)
+    unusual: dict[int, str] = field(default_factory=dict)
 
 
 def to_traces(
@@ -69,6 +72,9 @@ def _write_part(kernel: Kernel, launches: Sequence[Seen], folder: Path, found: C
         except TooShort as error:
             found.refused[one.number] = str(error)
             continue
+        other = unusual(kernel, launch.grid, launch.block, integers_of(launch))
+        if other is not None:
+            found.unusual[one.number] = other
         recorder.add(Case(kernel.name, (("trace", str(one.number)),)), launch, after, label=str(one.number))
     recorder.write(folder, kernel.name)
 
@@ -114,6 +120,12 @@ def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[st
                 after[parameter.name] = np.frombuffer(value.after[:kept], row.numpy)
     launch = Launch(kernel.name, recorded.grid, recorded.block, recorded.shared, tuple(args))
     return launch, after
+
+
+def integers_of(launch: Launch) -> dict[str, int]:
+    """The integer arguments of ``launch`` by name."""
+    scalars = (argument for argument in launch.args if isinstance(argument, Scalar))
+    return {one.name: int(one.value) for one in scalars if one.value.dtype.kind in "iub"}
 
 
 def _is_output_too(mine: RecordedBuffer, kernel: Kernel, given: Mapping[str, object]) -> bool:

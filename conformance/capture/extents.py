@@ -38,7 +38,7 @@ def extents(
 
     ``integers`` are the kernel's integer arguments, ``info`` what its info argument points to, ``None`` for null.
     """
-    names = _names(kernel, grid, block, integers, info)
+    names = names_of(kernel, grid, block, integers, info)
     found = {}
     for parameter, count in _table().get(kernel.launch, {}).items():
         try:
@@ -53,9 +53,10 @@ def info_parameter(kernel: Kernel) -> str | None:
     return next((parameter.name for parameter in kernel.params if parameter.name in _INFO), None)
 
 
-def _names(
+def names_of(
     kernel: Kernel, grid: Three, block: Three, integers: Mapping[str, int], info: NDArray[np.uint64] | None
 ) -> dict[str, int]:
+    """The values of the names that ``extents.yaml`` explains, as far as a launch of ``kernel`` has them."""
     names = {"grid": grid[0], "grid_y": grid[1], "block": block[0], "block_y": block[1]}
     names |= {} if "k" in integers else {"blocks": grid[0]}
     names["rows"] = integers.get("nrows", grid[0])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
+from conformance.capture.convert import Converted
 from conformance.capture.launches import Seen
 from conformance.capture.program import Ended
 from conformance.capture.tally import KernelTally, first_wrong, never_launched, unrecorded
@@ -31,13 +33,12 @@ def table(
     found: Mapping[str, KernelTally],
     specs: Specs,
     seen: Sequence[Seen],
-    refused: Mapping[int, str],
+    converted: Converted,
     verbose: bool = False,
 ) -> list[Text | Table]:
     """The figures of the kernels of the specs that were launched, and a line each on what has none.
 
-    ``refused`` says of recorded launches, by number, why they are not judged; ``verbose`` names the kernels that were
-    never launched.
+    ``verbose`` names the kernels that were never launched.
     """
     figures = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("kernel", "launches", "shapes", "judged", "right", "wrong"):
@@ -53,10 +54,20 @@ def table(
         lines.append(Text(f"in no spec, and not recorded: {some([row.name for row in others], _NAMED)} ({count})"))
     lines += map(Text, unrecorded(seen))
     names = {one.number: one.kernel for one in seen}
-    lines += [Text(f"launch {number} of {names[number]} is not judged: {why}") for number, why in refused.items()]
+    for number, why in converted.refused.items():
+        lines.append(Text(f"launch {number} of {names[number]} is not judged: {why}"))
+    lines += map(Text, _otherwise(converted.unusual, names))
     absent = never_launched(found, specs)
     lines.append(Text(f"never launched: {len(absent)} of {len(specs.kernels)} kernels of the specs"))
     return [*lines, *(Text(f"  {name}") for name in absent if verbose)]
+
+
+def _otherwise(unusual: Mapping[int, str], names: Mapping[int, str]) -> list[str]:
+    """A line for each kernel and geometry that Candle's Rust does not launch the kernel with."""
+    counts = Counter((names[number], why) for number, why in unusual.items())
+    return [
+        f"{name}: {launches(count)} otherwise than by Candle's Rust: {why}" for (name, why), count in counts.items()
+    ]
 
 
 def cost(seen: Sequence[Seen], folder: Path, ended: Ended | None) -> str:

@@ -54,7 +54,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Network:
     lines = (
         f"{device} -o {made.right}",
         f"{device} -DPLANTED -o {made.planted}",
-        f"hipcc -O1 {PROGRAMS / 'network.cpp'} -o {made.program}",
+        f"hipcc -O1 {PROGRAMS / 'network.cpp'} -lhipblas -o {made.program}",
     )
     done = candle_parity("emulate", "--arch", ARCH, "--", "sh", "-c", " && ".join(lines))
     assert (done.returncode, done.stderr) == (0, "")

@@ -9,14 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conformance.capture.convert import TooShort, to_launch, to_traces
+from conformance.capture.convert import TooShort, integers_of, to_launch, to_traces
 from conformance.capture.extents import _table, extents
 from conformance.capture.launches import CaptureError, RecordedBuffer, RecordedLaunch, Seen, read_launch, read_logs
 from conformance.capture.plan import Bounds, plan_text
 from conformance.capture.program import RAW, About, Ended, new_recording
 from conformance.capture.tally import add_verdicts, first_wrong, number_of, tallies, unrecorded
+from conformance.capture.usual import unusual
 from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.launch import Buffer, Null, Scalar
+from conformance.cases.never_launched import never_launched
 from conformance.errors import UsageError
 from conformance.outcome import Failure, KernelResult
 from conformance.replay.traces import Traces
@@ -84,6 +86,28 @@ def test_a_launch_keeps_all_that_its_reference_needs(kernel: Kernel) -> None:
             # What is behind the output's own elements is cut off, and its length is not the launch's.
             ours, theirs = content.value, expected[name].value
             assert np.array_equal(ours.view(np.uint8), theirs[: ours.size].view(np.uint8)), (case.id, name)
+
+
+@pytest.mark.parametrize("kernel", some_of_each_family(), ids=lambda kernel: kernel.name)
+def test_launches_as_candles_rust_makes_them_are_usual(kernel: Kernel) -> None:
+    for case in [case for case in cases_for(kernel) if not never_launched(kernel.launch, case)][:20]:
+        launch = launch_for(kernel, case, "")
+        assert unusual(kernel, launch.grid, launch.block, integers_of(launch)) is None, case.id
+
+
+@pytest.mark.parametrize(
+    ("name", "grid", "block", "integers", "said"),
+    [
+        ("softmax_f32", 4, (64, 1, 1), {"n_cols": 8}, "block 64,1,1, Candle's is 1,32,1"),
+        ("uneg_f32", 4, (1024, 1, 1), {"numel": 2000}, "a grid of 4 blocks, Candle's has 2"),
+        ("mul_mat_vec_q4_0_q8_1_cuda5", 8, (32, 4, 1), {"nrows_x": 16}, "block 32,4,1, Candle's is 32,2,1"),
+        ("fast_sum_f32", 4, (7, 1, 1), {}, None),
+    ],
+)
+def test_another_geometry_is_told(
+    name: str, grid: int, block: tuple[int, int, int], integers: dict[str, int], said: str | None
+) -> None:
+    assert unusual(KERNELS[name], (grid, 1, 1), block, integers) == said
 
 
 def test_a_row_counts_only_where_the_kernel_has_its_names() -> None:

@@ -163,7 +163,7 @@ def _judge(
     record = _judged(arguments, specs) if converted.cases else None
     if record is not None:
         add_verdicts(found, record.rows)
-    print(rendered(table(found, specs, seen, converted.refused, arguments.verbose), screen()))
+    print(rendered(table(found, specs, seen, converted, arguments.verbose), screen()))
     if record is None:
         launched = f"{counted(len(found), 'kernel')} launched, no launch of a kernel of the specs was recorded"
         print(f"candle-parity: {launched}: nothing was judged", file=sys.stderr)

@@ -14,8 +14,17 @@
 #include <utility>
 #include <vector>
 
+// Of hipBLAS, whose headers a machine without it does not have.
+extern "C" {
+int hipblasCreate(void **);
+int hipblasDestroy(void *);
+int hipblasSgemm(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *,
+                 float *, int);
+}
+
 namespace {
 
+constexpr int transposed = 112, plain = 111;  // hipblasOperation_t
 constexpr int tokens = 4, width = 64, hidden = 128, classes = 40, padded = 512;
 
 void check(hipError_t error, const char *what) {
@@ -87,7 +96,7 @@ class Network {
            std::uint32_t{heads}, std::uint32_t{tokens * head}, std::uint32_t{head}, std::uint32_t{0});
     launch("affine_f32", 1, {1024, 1}, std::size_t{tokens * hidden}, std::size_t{1}, nullptr, turned.address(),
            scaled.address(), 0.5f, 0.25f);
-    const Memory last = product(scaled, hidden, classes), answer(floats(classes));
+    const Memory last = library_product(scaled, hidden, classes), answer(floats(classes));
     launch("softmax_f32", tokens, {1, 32}, last.address(), answer.address(), classes);
     std::vector<float> found(tokens * classes);
     check(hipMemcpy(found.data(), answer.address(), found.size() * sizeof(float), hipMemcpyDeviceToHost), "hipMemcpy");
@@ -121,6 +130,23 @@ class Network {
     launch("quantize_q8_1", {padded / 256, tokens}, {256, 1}, x.address(), quants.address(), columns, padded);
     launch("mul_mat_vec_q4_0_q8_1_cuda4", (static_cast<unsigned>(rows) + 1) / 2, {32, 4}, matrix.address(),
            quants.address(), found.address(), columns, rows, padded, rows);
+    return found;
+  }
+
+  // The same with weights of floats, by the library.
+  Memory library_product(const Memory &x, int columns, int rows) {
+    const Memory matrix(random(rows * columns));
+    Memory found(floats(rows));
+    const float one = 1, zero = 0;
+    void *handle = nullptr;
+    const auto *weights = static_cast<const float *>(matrix.address()),
+               *values = static_cast<const float *>(x.address());
+    int error = hipblasCreate(&handle);
+    error = error ? error
+                  : hipblasSgemm(handle, transposed, plain, rows, tokens, columns, &one, weights, columns, values,
+                                 columns, &zero, static_cast<float *>(found.address()), rows);
+    check(error ? hipErrorUnknown : hipSuccess, "hipblasSgemm");
+    (void)hipblasDestroy(handle);
     return found;
   }
 
