@@ -545,7 +545,7 @@ def test_kernels_lost_to_the_infrastructure_stand_apart(specs: Specs) -> None:
 
 def test_cases_that_were_not_launched_are_counted(specs: Specs) -> None:
     rows = [result(specs, "is_u32_f32", "pass", left_out=3), result(specs, "is_u32_f16", "pass", left_out=2)]
-    said = "note: 5 cases of 2 kernels were not launched: their right answer is a fault"
+    said = "note: 5 cases of 2 kernels were not launched: their right result is a fault"
     assert said in " ".join(render_terminal(Record.of(run_info(), every_kernel(specs, rows)), specs).split())
 
 
