@@ -22,7 +22,7 @@ from conformance.report.ci import render_junit
 from conformance.report.html import render_html
 from conformance.report.html.data import SHOWN_FAILURES, Matrices
 from conformance.report.markdown import render_markdown
-from conformance.report.summary import render_summary
+from conformance.report.short_report import render_summary
 from conformance.report.tally import Tally, worst
 from conformance.report.terminal import render_terminal
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
