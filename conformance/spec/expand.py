@@ -1,4 +1,19 @@
-"""Expands a spec file's stanzas into kernels and checks what a model of one file's shape cannot see."""
+"""Expands a spec file's stanzas into kernels and checks what a model of one file's shape cannot see.
+
+A stanza of ``specs/unary.yaml`` says once what its kernels have in common, and a table has a cell for each of them.
+Each cell becomes a ``Kernel``: its name is the stanza's template filled in, its variant is what was filled in.
+
+    >>> from conformance.spec.load import load_specs
+    >>> kernel = load_specs().kernels["uexp_f32"]
+    >>> kernel.family, dict(kernel.variant), kernel.upstream
+    ('unary', {'op': 'exp', 'dtype': 'f32'}, 'unary.cu:192')
+    >>> [parameter.name for parameter in kernel.params]
+    ['numel', 'num_dims', 'info', 'inp', 'out']
+    >>> kernel.tolerance.ulp, kernel.tolerance.library_ulp
+    (0, 2)
+
+An error names the file and the line of the stanza.
+"""
 
 from __future__ import annotations
 
