@@ -181,6 +181,9 @@ def _of_the_port(arguments: argparse.Namespace, prefix: str) -> Iterator[_Input]
     except SourceError:
         return  # the command says so, and writes nothing
     declared = {config.file, config.gate.baseline}
+    if getattr(arguments, "update_baseline", None) and arguments.baseline is not None:
+        # Who names the declared baseline as the one to be updated means that very file.
+        declared.discard(arguments.baseline.resolve())
     yield _Input(f"{config.file.name}, the declaration,", declared.__contains__)
     kernels = settings.kernels or config.settings.kernels or kernels_folder()
     for word, tree in ((f"{prefix}kernels", kernels), (f"{prefix}against", getattr(arguments, "against", None))):

@@ -88,6 +88,11 @@ def test_devices_are_no_collision(cli, here: Path) -> None:
     refused(cli("report", "a.json", "--md", "/dev/null", "--html", "/dev/null"), "a.json: not a")
 
 
+def test_the_declared_baseline_may_be_named_as_the_one_to_update(cli, here: Path) -> None:
+    """It gets as far as reading the file, which is no record here."""
+    refused(cli("run", "--baseline", "b.json", "--update-baseline"), "b.json: not a")
+
+
 @pytest.mark.slow("whole runs by the command")
 def test_what_a_run_wrote_is_written_again(cli, here: Path) -> None:
     """Also in the port's folder, whose other files are not read."""
