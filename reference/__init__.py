@@ -1,4 +1,15 @@
-"""The ground truth: one module per Candle module, one function per kernel family, numpy on whole arrays."""
+"""The ground truth: one module per Candle module, one function per kernel family, numpy on whole arrays.
+
+A function takes the kernel's own arguments by name, and answers what it must leave in every buffer that it writes::
+
+    inp, out = np.float32([0, 1]), np.zeros(2, np.float32)
+    arguments = {"numel": np.uint64(2), "num_dims": np.uint64(1), "info": None, "inp": inp, "out": out}
+    exp = reference.evaluate("unary", "unary", {"op": "exp", "dtype": "f32"}, 1, arguments)["out"]
+    exp.value, exp.low, exp.high  # [1, 2.7182817], and as arrays too the least and the greatest result that is right
+
+The 1 says that exp itself may be 1 ulp off, so that ``low`` and ``high`` differ from ``value``. ``variant`` and
+``library_ulp`` are the first two parameters of every function; see ``evaluate``.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +50,11 @@ def evaluate(
 def equivalent(
     module: str, variant: Mapping[str, str], arguments: Mapping[str, Any], got: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Which elements of ``got`` are as good as the expected ones though they differ, by buffer: boolean masks.
+    """Which elements of ``got`` are as right as the expected ones though they differ: a boolean mask for each buffer.
 
-    Empty for most modules. argsort has it: any order of equal values is right;
-    argmin and argmax have it: any index of the extreme value is. ``got`` is laid out as ``arguments``.
+    ``got`` are the written buffers after the launch, laid out as in ``arguments``. Most modules have no such elements,
+    and the answer is empty. In sort any order of equal values is right, and in argmin and argmax any index of the
+    extreme value. Raises ``NoReference`` where ``reference/MODULE.py`` is missing.
     """
     function: Callable[..., dict[str, Any]] | None = getattr(_loaded(module), "equivalent", None)
     return {} if function is None else function(variant, arguments, got)
@@ -51,8 +63,12 @@ def equivalent(
 def flaw(
     module: str, variant: Mapping[str, str], arguments: Callable[[], Mapping[str, Any]], got: Mapping[str, Any]
 ) -> Flaw | None:
-    """What is wrong with ``got`` as a whole where its elements are free, as of random numbers; laid out as what
-    ``arguments`` gives."""
+    """What is wrong with the written buffers ``got`` as a whole, where no single element has an expected value: random
+    numbers. ``None`` where nothing is wrong.
+
+    ``arguments`` gives the kernel's own by name, as ``evaluate`` takes them, and ``got`` is laid out alike. Raises
+    ``NoReference`` where ``reference/MODULE.py`` is missing.
+    """
     function: Callable[..., Flaw | None] | None = getattr(_loaded(module), "flaw", None)
     return None if function is None else function(variant, arguments(), got)
 

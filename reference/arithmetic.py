@@ -47,19 +47,23 @@ class Arithmetic:
     nan_maximum: bool = False
 
     def number(self, x: float) -> Array:
-        """A constant as the type holds it."""
+        """The constant ``x``, rounded to the type: one element of the carrier's dtype, which broadcasts."""
         return self.settle(np.asarray([x], self.carrier))
 
     def add(self, a: Array, b: Array) -> Array:
+        """``a + b``, rounded as the type rounds. As of the three below: carrier values of shapes that broadcast."""
         return self.settle(a + b)
 
     def sub(self, a: Array, b: Array) -> Array:
+        """``a - b``, rounded likewise."""
         return self.settle(a - b)
 
     def mul(self, a: Array, b: Array) -> Array:
+        """``a * b``, rounded likewise."""
         return self.settle(a * b)
 
     def div(self, a: Array, b: Array) -> Array:
+        """``a / b``, rounded likewise; by IEEE 754 where ``b`` is 0."""
         return self.settle(a / b)
 
     def call(self, name: str, arguments: tuple[Array, ...], ulp: int) -> list[Array]:

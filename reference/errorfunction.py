@@ -30,7 +30,10 @@ _WEIGHTS = tuple(2 * np.exp(-node) for node in _NODES)
 
 
 def erf(x: Array) -> Array:
-    """erf(x), odd, keeping the sign of zero."""
+    """The error function of each element of ``x`` (float64 or longdouble, any shape), in the type of ``x``.
+
+    erf(-x) is -erf(x), the sign of zero stays, and NaN gives NaN.
+    """
     # erf(20) is 1 even in longdouble.
     z = np.minimum(np.abs(x), 20)
     result = np.empty_like(z)
@@ -42,7 +45,8 @@ def erf(x: Array) -> Array:
 
 
 def normcdf(x: Array) -> Array:
-    """Phi(x), the standard normal distribution function."""
+    """The standard normal distribution function, (1 + erf(x / sqrt 2)) / 2, of each element of ``x`` (float64 or
+    longdouble, any shape), in the type of ``x``."""
     # Phi(-200) is zero even in longdouble's range, so limiting |x| changes nothing and keeps 0 * infinity away.
     size = np.minimum(np.abs(x), 200)
     z = size / np.sqrt(x.dtype.type(2))

@@ -67,7 +67,7 @@ def cases_for(kernel: Kernel) -> list[Case]:
 
 
 def case_count(kernel: Kernel) -> int:
-    """How many ``cases_for`` gives."""
+    """How many cases ``cases_for`` makes for ``kernel``, without building their data."""
     return len(family_of(kernel).rows(kernel)) + len(large_rows(kernel.name))
 
 

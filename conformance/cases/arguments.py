@@ -54,9 +54,11 @@ class Fields:
             raise ValueError(f"case {case.id}: unknown field {min(unknown)!r}; its family has: {', '.join(known)}")
 
     def has(self, name: str) -> bool:
+        """Whether the case id has field ``name``."""
         return name in self._values
 
     def text(self, name: str, default: str) -> str:
+        """The text of field ``name``, or ``default`` where the case id has none."""
         return self._values.get(name, default)
 
     def choice(self, name: str, default: str, known: Sequence[str]) -> str:
@@ -89,7 +91,11 @@ class Fields:
         return self.located(lambda: layout(self.text(name, default), shape, first))
 
     def scalar(self, kernel: Kernel, name: str, field: str, default: str) -> Scalar:
-        """Parameter ``name`` of ``kernel`` with the value of ``field``."""
+        """Parameter ``name`` of ``kernel`` by value: the number in ``field`` of the case, or ``default``, in the dtype
+        of the parameter.
+
+        Raises ``ValueError`` for a text that is no number of that dtype.
+        """
         kind = kernel.param(name).dtype
         text = self.text(field, default)
         return Scalar(name, kind, self.located(lambda: scalar(kind, text)))
@@ -103,7 +109,7 @@ class Fields:
 
 
 def size_t(name: str, value: int) -> Scalar:
-    """A ``size_t`` argument."""
+    """``value`` as an argument of type ``size_t`` (64 bits) for parameter ``name``."""
     return Scalar(name, "size_t", np.uint64(value))
 
 
@@ -122,12 +128,17 @@ def multiple(fields: Fields, name: str, default: int, unit: int) -> int:
 
 
 def operand(kernel: Kernel, name: str, placed: Layout, data: NDArray[Any]) -> Buffer:
-    """Input ``name`` with ``data`` as its whole allocation of ``placed.length`` elements."""
+    """Input ``name`` with ``data`` (1-D, ``placed.length`` elements) as its allocation. The kernel gets the address of
+    element ``placed.start``."""
     return Buffer(name, kernel.param(name).dtype, "in", data, placed.start)
 
 
 def drawn(fields: Fields, kernel: Kernel, name: str, placed: Layout, stream: RandomStream) -> Buffer:
-    """Input ``name`` filled as field ``values`` says, gaps and all."""
+    """Input ``name`` over the whole allocation of ``placed``, also between its elements: 1-D, in the parameter's dtype,
+    drawn from ``stream`` by the distribution that field ``values`` names (without the field: ``unit``).
+
+    Raises ``ValueError`` for a distribution that the dtype does not have.
+    """
     kind = dtype(kernel.param(name).dtype)
     distribution = fields.text("values", "unit")
     return operand(kernel, name, placed, fields.located(lambda: values(distribution, kind, placed.length, stream)))
@@ -147,7 +158,8 @@ def poisoned(fields: Fields, kernel: Kernel, name: str, length: int, start: int 
 
 
 def in_place(fields: Fields, kernel: Kernel, name: str, content: NDArray[Any]) -> Buffer:
-    """Output ``name`` that the kernel also reads: ``content``, then a poisoned tail."""
+    """Output ``name`` that the kernel also reads: ``content`` (1-D), then a tail that it must not touch, every byte of
+    which is the case's poison byte."""
     buffer = poisoned(fields, kernel, name, len(content))
     buffer.data[: len(content)] = content
     return Buffer(name, buffer.dtype, "inout", buffer.data)

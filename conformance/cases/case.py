@@ -27,6 +27,7 @@ class Case:
 
     @cached_property
     def id(self) -> str:
+        """``uexp_f32(shape=[3,5,7],layout=transposed)``: printed, matched by patterns, and hashed for the data."""
         return f"{self.kernel}({self.text})"
 
     @property

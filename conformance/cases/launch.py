@@ -28,7 +28,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Null:
-    """A null pointer."""
+    """A null pointer for parameter ``name``: ``info`` of contiguous operands, or the input of a kernel in place."""
 
     name: str
 
@@ -52,7 +52,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Stream:
-    """The stream that a launcher is to put its work on; the executor has one."""
+    """The HIP stream that a launcher has to launch on. The executor fills in its own."""
 
     name: str
 

@@ -43,7 +43,7 @@ class Layout:
 
     @property
     def numel(self) -> int:
-        """Elements that the shape has: 1 for rank 0."""
+        """The number of elements of the shape, not of the allocation: the product of its sizes, 1 for rank 0."""
         return math.prod(self.shape)
 
 

@@ -150,7 +150,7 @@ def exhaustive(name: str) -> NDArray[Any]:
 
 
 def integer_limits(kind: DType) -> tuple[int, int]:
-    """The least and the greatest value of an integer dtype."""
+    """The least and the greatest value of the integer dtype ``kind``, as Python integers."""
     width = 8 * kind.size
     return (-(1 << width - 1), (1 << width - 1) - 1) if kind.kind == "int" else (0, (1 << width) - 1)
 

@@ -136,15 +136,15 @@ class Kernel:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the right result is expected in place of Candle's."""
+        """Whether the kernel is judged by the right result where Candle's own has a defect, as the port declared."""
         return FIXED in self.variant
 
     def as_upstream(self) -> Kernel:
-        """The same kernel, of which Candle's result is expected, right or wrong."""
+        """The same kernel, judged by what Candle's kernel computes, defects included."""
         return replace(self, variant={axis: value for axis, value in self.variant.items() if axis != FIXED})
 
     def fixed(self) -> Kernel:
-        """The same kernel, of which the right result is expected in place of Candle's; only where it has a fix."""
+        """The same kernel, judged by the right result in place of Candle's. Only for a kernel that has a ``fix``."""
         assert self.fix is not None
         return replace(self, variant={**self.variant, FIXED: self.fix.name})
 

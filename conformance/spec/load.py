@@ -75,7 +75,7 @@ class Specs:
     own_digest: str | None = None
 
     def entry(self, name: str) -> Kernel:
-        """The kernel, launcher, library call or own kernel ``name``; raises ``KeyError``."""
+        """The kernel, launcher, library call or own kernel ``name``; raises ``KeyError`` where there is none."""
         for part in map(self.of, ENTRIES):
             if name in part:
                 return part[name]
@@ -83,21 +83,21 @@ class Specs:
 
     @property
     def entries(self) -> dict[str, Kernel]:
-        """All of them, by name."""
+        """Every kernel, launcher, library call and own kernel, by name."""
         return {name: kernel for entry in ENTRIES for name, kernel in self.of(entry).items()}
 
     @property
     def loaded_by_name(self) -> dict[str, Kernel]:
-        """Candle's kernels and those of the port's own."""
+        """Candle's kernels and the port's own, by name: what a code object has under that name."""
         return {**self.kernels, **self.own}
 
     def of(self, entry: Entry) -> dict[str, Kernel]:
-        """Those of one kind, by name."""
+        """The kernels, launchers, library calls or own kernels, by name, in the order of the spec files."""
         part: dict[str, Kernel] = getattr(self, ROWS[entry].part)
         return part
 
     def modules_of(self, entry: Entry) -> dict[str, SpecModule]:
-        """The modules of one kind of entry, by name."""
+        """The modules of the kernels, launchers, library calls or own kernels, by name."""
         modules: dict[str, SpecModule] = getattr(self, ROWS[entry].modules)
         return modules
 

@@ -42,7 +42,7 @@ class Strict(BaseModel):
 
 
 class KernelRow(Strict):
-    """Kernels along one axis."""
+    """Kernels along one axis, an upstream line for each of its values: ``{axis: dtype, lines: {f32: 12, f16: 40}}``."""
 
     axis: Axis = Field(description="the axis that tells the kernels apart: op, dtype, src_dtype, idx_dtype or qtype")
     lines: dict[str, Line] = Field(
@@ -80,7 +80,7 @@ class ToleranceRule(Strict):
 
 
 class Remark(Strict):
-    """A sentence about the kernels that ``when`` selects (all of the stanza without it)."""
+    """A sentence about the kernels that ``when`` selects; without ``when``, about all kernels of the stanza."""
 
     when: When = {}
     text: Text = Field(description="one or more sentences of text")
@@ -113,7 +113,7 @@ class Workload(Strict):
 
 
 class UndefinedInput(Strict):
-    """Input for which upstream promises no result; cases avoid it."""
+    """Input for which Candle's kernel promises no result, such as an id outside of the tensor; no case has it."""
 
     when: When = {}
     input: Text = Field(description="the input that is meant, as text")

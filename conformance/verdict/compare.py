@@ -49,7 +49,7 @@ class Margins:
     """Whether an element is right only because it is as near to the true value as Candle's order of operations."""
 
     def note(self, steps: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
-        """Take note of right elements that are not bit-equal."""
+        """Take note of right elements that are not bit-equal: their distances and bounds, 1-D, both in ulp."""
         away = steps > 0
         steps, bounds = steps[away], bounds[away]
         if not steps.size:
@@ -59,7 +59,7 @@ class Margins:
         self.nearer(float(steps[near]), float(bounds[near]))
 
     def add(self, other: Margins) -> None:
-        """Take note of the elements that ``other`` has kept."""
+        """Merge the margins of another buffer or case into these: the larger distance, the nearer element."""
         self.farther(other.largest, other.largest_bound)
         if other.nearest is not None and other.nearest_bound is not None:
             self.nearer(other.nearest, other.nearest_bound)
@@ -267,7 +267,7 @@ def _allowed(low: int, value: int, high: int, ulp: int) -> str:
 
 
 def show(value: Any, dtype: DType) -> str:
-    """A value with its bits: ``0.1 (0x3dcccccd)``."""
+    """``value`` of ``dtype`` in decimal with its bits, as failures show it: ``0.1 (0x3dcccccd)``."""
     bits = int(np.asarray(value).view(dtype.bits))
     text = repr(float(value)) if dtype.kind == "float" else str(int(value))
     return f"{text} (0x{bits:0{2 * dtype.size}x})"
@@ -283,7 +283,8 @@ def is_nan(values: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:
 
 
 def ordinals(values: NDArray[Any], dtype: DType) -> NDArray[np.int64]:
-    """The ordinals of ``values``; integers are their own (64-bit unsigned ones wrap)."""
+    """The place of each of ``values`` among all numbers of ``dtype``, in ascending order: int64, one apart for
+    neighbours, so that differences are ulp; -0 is one below +0. Integers are their own (u64 wraps)."""
     if dtype.kind != "float":
         return np.asarray(values.astype(np.int64))
     width = 8 * dtype.size

@@ -76,7 +76,8 @@ def evidence_of(kernel: Kernel, launch: Launch, argument: Buffer, got: NDArray[A
 
 
 def evidence_of_fault(kernel: Kernel, launch: Launch, message: str) -> Evidence:
-    """The evidence in a fault with ``message``."""
+    """The evidence in a launch that ended in a fault, by the runtime's ``message``: its kind, and which mistakes with
+    strides would have led outside of a buffer."""
     kind = fault_kind(message)
     if kind in _ADDRESS_FAULTS:
         return Evidence(answers=leaving_the_buffer(kernel, launch), fault=kind)

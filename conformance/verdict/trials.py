@@ -77,7 +77,7 @@ def generated_parts(kernel: Kernel, changes: Sequence[CandleChange] = ()) -> Par
 
 
 def parts_of(kernel: Kernel, cases: Iterable[Case]) -> Parts:
-    """``cases`` of ``kernel`` in the two parts."""
+    """``cases`` of ``kernel``, those that its verdict comes from and those that only robustness is told from."""
     judged: list[Case] = []
     others: list[Case] = []
     for case in cases:

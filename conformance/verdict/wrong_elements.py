@@ -29,7 +29,8 @@ CLOSE = 2e-3
 
 @dataclass(frozen=True)
 class Elements:
-    """The wrong elements of one buffer; ``before`` is their content before the launch."""
+    """The wrong elements of one buffer, 1-D and in the buffer's dtype: what the kernel wrote, what was expected, and
+    ``before``, their content before the launch."""
 
     wrong: Wrong
     before: NDArray[Any]

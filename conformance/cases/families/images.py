@@ -23,7 +23,8 @@ _POLES = ("inf", "-inf", "nan", "max", "min", "-0.0", "0", "0x1")
 
 @dataclass(frozen=True)
 class Tensor:
-    """A buffer and where the tensor's elements lie in it."""
+    """An operand of 3 or 4 dimensions: its buffer, and the layout (shape, strides, start, in elements) in which the
+    elements lie there."""
 
     buffer: Buffer
     placed: Layout
