@@ -223,8 +223,8 @@ def _clean(judged: Judged, gated: bool) -> tuple[_Condition, tuple[str, ...]]:
 
 
 def _compared(changed: Changed, entry: Entry) -> str:
-    what = ROWS[entry].plural
-    return f"{len(changed.worse)} worse and {len(changed.better)} better of {changed.compared} {what} compared"
+    compared = counted(changed.compared, ROWS[entry].noun)
+    return f"{len(changed.worse)} worse and {len(changed.better)} better of {compared} compared"
 
 
 def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> str | None:
@@ -317,7 +317,8 @@ def gating_from(
         shares = ["fail_under", "fail_under_launchers", "fail_under_own"]
         if config and any(getattr(given, name) is None and getattr(file, name) is not None for name in shares):
             print(
-                f"candle-parity: fail_under of {one_line(str(config.file))} is for runs of every kernel; not asked",
+                f"candle-parity: fail_under of {one_line(str(config.file))} is not applied, as only some kernels were "
+                "selected; --fail-under applies to every run",
                 file=sys.stderr,
             )
         ignored += shares

@@ -166,7 +166,7 @@ def test_the_file_of_the_port_has_the_gate(judge, port, tmp_path: Path) -> None:
     assert said.code == 2
     said = judge("--specs", specs, "fill_u32")
     assert said.code == 0
-    assert f"fail_under of {file} is for runs of every kernel; not asked" in said.err
+    assert f"fail_under of {file} is not applied, as only some kernels were selected" in said.err
     file.write_text("[gate]\nfail_under = 4\nstrict = true\n")
     assert judge(*every).code == 1
     assert judge(*every, "--no-strict").code == 0

@@ -274,10 +274,10 @@ LESS = "NOT met: 1 kernel is worse than in the baseline"
 @pytest.mark.parametrize(
     ("gate", "baseline", "strict", "code", "end"),
     [
-        (None, SAME, False, 0, "baseline b.json: 0 worse and 0 better of 1 kernels compared: met"),
+        (None, SAME, False, 0, "baseline b.json: 0 worse and 0 better of 1 kernel compared: met"),
         (None, WORSE, False, 1, f"2 kernels compared: {LESS}"),
         (None, SAME, True, 1, "NOT met: --strict, and 1 of the selected kernels are not at parity"),
-        (12.5, SAME, False, 0, "of 1 kernels compared: met"),
+        (12.5, SAME, False, 0, "of 1 kernel compared: met"),
         (12.5, WORSE, False, 1, LESS),
         (99.0, SAME, False, 1, "NOT met: the coverage is below the gate"),
         (99.0, WORSE, True, 1, f"{LESS.replace('met:', 'met: the coverage is below the gate;')}"),

@@ -95,7 +95,7 @@ def test_a_launcher_that_became_worse_is_a_regression_of_its_own() -> None:
     decision = decide([K_PASS], 1, against=Against("b.json", found), launchers=SelectedPart([FAIL], 49))
     assert decision.code == 1
     assert decision.line == (
-        "baseline b.json: 0 worse and 0 better of 1 kernels compared, 1 worse and 0 better of 1 launchers compared: "
+        "baseline b.json: 0 worse and 0 better of 1 kernel compared, 1 worse and 0 better of 1 launcher compared: "
         "NOT met: 1 launcher is worse than in the baseline"
     )
     assert "launchers newly failing, or further from parity (1)" in render_changes(found)
