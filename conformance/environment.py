@@ -291,6 +291,14 @@ VARIABLES = (
         "HIPISA_TELL", CPU, "what the runtime asks for the source lines of a fault. `emulate` sets it for programs"
     ),
     Variable(
+        "HIPISA_PROGRESS",
+        CPU,
+        "every how many seconds a program under `emulate` prints how far a launch is; 0 prints nothing",
+        "a whole number from 0 to 86400",
+        _whole(0, 86400),
+        "0",
+    ),
+    Variable(
         "HIPISA_DEVICES",
         CPU,
         "how many GPUs are emulated. `emulate --devices` sets it for programs",

@@ -16,7 +16,6 @@ using namespace simt;
 
 namespace {
 
-constexpr int most_devices = 16;
 constexpr std::size_t stack_bytes = 1024, heap_bytes = 8 << 20;
 constexpr unsigned schedule_auto = 0;
 constexpr unsigned api_version = 3020;  // what AMD's runtime calls its contexts' version

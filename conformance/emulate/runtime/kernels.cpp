@@ -15,19 +15,16 @@ using isa::registry;
 
 namespace {
 
-struct Dim3 {
-  unsigned x, y, z;
-};
 // hipLaunchConfig_t
-struct Configuration {
-  Dim3 grid, block;
+struct LaunchConfiguration {
+  isa::Shape grid, block;
   std::size_t shared;
   void *stream, *attributes;
   unsigned count;
 };
 // HIP_LAUNCH_CONFIG
 struct DriverConfiguration {
-  Dim3 grid, block;
+  isa::Shape grid, block;
   unsigned shared;
   void *stream, *attributes;
   unsigned count;
@@ -50,8 +47,8 @@ int block_of_module_kernel(const char *call, int *grid, int *block, const void *
 
 }  // namespace
 
-SIMT_API int hipLaunchKernel(const void *function, Dim3 grid, Dim3 block, void **params, std::size_t dynamic_bytes,
-                             void *stream);
+SIMT_API int hipLaunchKernel(const void *function, isa::Shape grid, isa::Shape block, void **params,
+                             std::size_t dynamic_bytes, void *stream);
 SIMT_API int hipOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int size,
                                                           std::size_t dynamic_bytes);
 SIMT_API int hipOccupancyMaxPotentialBlockSize(int *grid, int *block, const void *function, std::size_t dynamic_bytes,
@@ -61,16 +58,16 @@ SIMT_API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, voi
 
 // ---- launches
 
-SIMT_API int hipLaunchKernelExC(const Configuration *given, const void *function, void **params) {
+SIMT_API int hipLaunchKernelExC(const LaunchConfiguration *given, const void *function, void **params) {
   if (!given) return fail(InvalidValue, "hipLaunchKernelExC: the configuration is null");
   return hipLaunchKernel(function, given->grid, given->block, params, given->shared, given->stream);
 }
 SIMT_API int hipDrvLaunchKernelEx(const DriverConfiguration *given, void *function, void **params, void **extra) {
   if (!given) return fail(InvalidValue, "hipDrvLaunchKernelEx: the configuration is null");
-  const Dim3 g = given->grid, b = given->block;
+  const isa::Shape g = given->grid, b = given->block;
   return hipModuleLaunchKernel(function, g.x, g.y, g.z, b.x, b.y, b.z, given->shared, given->stream, params, extra);
 }
-SIMT_API int hipLaunchCooperativeKernel(const void *function, Dim3 grid, Dim3 block, void **params,
+SIMT_API int hipLaunchCooperativeKernel(const void *function, isa::Shape grid, isa::Shape block, void **params,
                                         unsigned dynamic_bytes, void *stream) {
   return hipLaunchKernel(function, grid, block, params, dynamic_bytes, stream);
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "error.h"
 
@@ -31,6 +32,19 @@ struct PointerAttributes {
 Error check_stream(const char *call, const void *stream);
 // A call that does not.
 Error check_handle(const char *call, const void *stream);
+
+// What keeps the work of captured streams for a graph instead of having it done: set by a layer above, which only
+// programs have (conformance/emulate); null where nothing is captured.
+struct Keeper {
+  bool (*captures)(const void *stream);
+  Error (*keep)(const void *stream, std::function<int()> work);
+  // A captured stream records the event, or `stream` waits for an event that one has recorded: true.
+  bool (*records)(const void *event, const void *stream);
+  bool (*waits)(const void *stream, const void *event);
+};
+extern const Keeper *keeper;
+
+inline bool is_captured(const void *stream) { return keeper && keeper->captures(stream); }
 
 // Work on the null stream, by a call that takes no stream; `fresh` is as in stream_order.h.
 void note_default_stream(const char *call, bool fresh);

@@ -7,6 +7,8 @@
 
 namespace simt {
 
+constexpr int most_devices = 16;
+
 struct HostDevice {
   std::string name, architecture;
   int wave;                  // lanes

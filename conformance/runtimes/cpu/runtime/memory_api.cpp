@@ -76,8 +76,9 @@ int copy(const char *call, void *to, const void *from, std::size_t bytes, int ki
 }
 
 int copy_async(const char *call, void *to, const void *from, std::size_t bytes, int kind, void *stream) {
-  const Error error = check_stream(call, stream);
-  return error ? error : move_bytes(call, to, from, bytes, kind);
+  if (const Error error = check_stream(call, stream)) return error;
+  if (is_captured(stream)) return keeper->keep(stream, [=] { return move_bytes(call, to, from, bytes, kind); });
+  return move_bytes(call, to, from, bytes, kind);
 }
 
 }  // namespace simt
@@ -95,8 +96,8 @@ SIMT_API int hipHostAlloc(void **p, std::size_t bytes, unsigned) { return memory
 SIMT_API int hipMallocHost(void **p, std::size_t bytes) { return memory().allocate(bytes, Kind::Host, p); }
 SIMT_API int hipFree(void *p) { return release(p); }
 SIMT_API int hipFreeAsync(void *p, void *stream) {
-  const Error error = check_stream("hipFreeAsync", stream);
-  return error ? error : release(p);
+  if (const Error error = check_stream("hipFreeAsync", stream)) return error;
+  return is_captured(stream) ? Success : release(p);  // what a graph uses stays
 }
 SIMT_API int hipHostFree(void *p) { return release(p); }
 SIMT_API int hipFreeHost(void *p) { return release(p); }
@@ -111,16 +112,18 @@ SIMT_API int hipMemcpy2D(void *to, std::size_t to_pitch, const void *from, std::
 }
 SIMT_API int hipMemcpy2DAsync(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
                               std::size_t width, std::size_t height, int kind, void *stream) {
-  const Error error = check_stream("hipMemcpy2DAsync", stream);
-  return error ? error : copy_rows("hipMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height, kind);
+  if (const Error error = check_stream("hipMemcpy2DAsync", stream)) return error;
+  const auto work = [=] { return copy_rows("hipMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height, kind); };
+  return is_captured(stream) ? keeper->keep(stream, work) : work();
 }
 
 SIMT_API int hipMemset(void *to, int value, std::size_t bytes) {
   return fill("hipMemset", to, static_cast<unsigned char>(value), bytes);
 }
 SIMT_API int hipMemsetAsync(void *to, int value, std::size_t bytes, void *stream) {
-  const Error error = check_stream("hipMemsetAsync", stream);
-  return error ? error : fill("hipMemsetAsync", to, static_cast<unsigned char>(value), bytes, false);
+  if (const Error error = check_stream("hipMemsetAsync", stream)) return error;
+  const auto work = [=] { return fill("hipMemsetAsync", to, static_cast<unsigned char>(value), bytes, false); };
+  return is_captured(stream) ? keeper->keep(stream, work) : work();
 }
 SIMT_API int hipMemsetD8(void *to, unsigned char value, std::size_t count) {
   return fill("hipMemsetD8", to, value, count);

@@ -106,6 +106,8 @@ Error check_event(const char *call, const void *event) {
 
 namespace simt {
 
+const Keeper *keeper = nullptr;
+
 void note_default_stream(const char *call, bool fresh) {
   if (auto &order = expected_work().order) order->work(call, nullptr, fresh);
 }
@@ -184,13 +186,18 @@ SIMT_API int hipStreamDestroy(void *s) {
 }
 SIMT_API int hipStreamSynchronize(void *s) {
   if (const Error error = check_handle("hipStreamSynchronize", s)) return error;
+  if (is_captured(s)) return fail(StreamCaptureUnsupported, "hipStreamSynchronize: the stream is being captured");
   note_host_waits(s);
   return Success;
 }
-SIMT_API int hipStreamQuery(void *s) { return check_handle("hipStreamQuery", s); }
+SIMT_API int hipStreamQuery(void *s) {
+  if (const Error error = check_handle("hipStreamQuery", s)) return error;
+  return is_captured(s) ? fail(StreamCaptureUnsupported, "hipStreamQuery: the stream is being captured") : Success;
+}
 SIMT_API int hipStreamWaitEvent(void *s, void *event, unsigned) {
   if (const Error error = check_handle("hipStreamWaitEvent", s)) return error;
   if (const Error error = check_event("hipStreamWaitEvent", event)) return error;
+  if (keeper && keeper->waits(s, event)) return Success;
   if (auto &order = expected_work().order) order->wait(s, event);
   return Success;
 }
@@ -223,6 +230,7 @@ SIMT_API int hipEventRecord(void *e, void *stream) {
   if (const Error error = check_handle("hipEventRecord", stream)) return error;
   Event *event = live<Event>().find(e);
   if (!event) return fail(InvalidHandle, "hipEventRecord: %s is not an event", pointer_text(e).c_str());
+  if (keeper && keeper->records(e, stream)) return Success;
   event->recorded = true;
   if (auto &order = expected_work().order) order->record(e, stream);
   event->time = Clock::now();

@@ -17,6 +17,15 @@ struct Shape {
 // hipModuleLaunchKernel.
 simt::Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra);
 
+// What keeps the launches on captured streams (simt::Keeper), and returns its error.
+using KeepLaunch = simt::Error (*)(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params,
+                                   void **extra, const void *stream);
+void keep_launches(KeepLaunch keep);
+
+// `launch`, or on a captured stream what `keep_launches` has set.
+simt::Error launch_on(const void *stream, const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes,
+                      void **params, void **extra);
+
 // The seed by which approximate instructions deviate in the next launches; 0 for none.
 void set_perturb(u32 seed);
 

@@ -290,6 +290,7 @@ void Runner::take_turns(const Launch &launch, const Kernel &kernel, const Next &
     }
     if (round_ - since > patience && 2 * wanted * count <= most_waves) wanted *= 2, since = round_;
     if (progress.stopped) return;
+    if (progress.reports) progress.reports->at(progress.next);
     if (live && is_late(progress, began)) {
       const Resident &first = *residents_[0];
       u32 late = 0;

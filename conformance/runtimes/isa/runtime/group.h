@@ -10,11 +10,13 @@
 
 #include "counts.h"
 #include "object.h"
+#include "reports.h"
 
 namespace isa {
 
 // What the threads that run a launch's groups share.
 struct Progress {
+  Reports *reports = nullptr;
   std::atomic<u64> next{0};
   std::atomic<bool> stopped{false};
   std::atomic<u64> executed{0};

@@ -15,13 +15,9 @@ using isa::registry;
 
 namespace {
 
-struct Dim3 {
-  unsigned x, y, z;
-};
-
 // What `<<<>>>` sets and the kernel's host function takes (clang's CGCUDANV.cpp).
 struct Configuration {
-  Dim3 grid, block;
+  isa::Shape grid, block;
   std::size_t shared;
   void *stream;
 };
@@ -103,11 +99,11 @@ SIMT_API void __hipRegisterVar(const isa::Registered *registered, const void *ho
 
 // ---- launches
 
-SIMT_API int __hipPushCallConfiguration(Dim3 grid, Dim3 block, std::size_t shared, void *stream) {
+SIMT_API int __hipPushCallConfiguration(isa::Shape grid, isa::Shape block, std::size_t shared, void *stream) {
   configurations().push_back({grid, block, shared, stream});
   return Success;
 }
-SIMT_API int __hipPopCallConfiguration(Dim3 *grid, Dim3 *block, std::size_t *shared, void **stream) {
+SIMT_API int __hipPopCallConfiguration(isa::Shape *grid, isa::Shape *block, std::size_t *shared, void **stream) {
   if (configurations().empty()) return fail(InvalidConfiguration, "a kernel's host function was called without <<<>>>");
   const Configuration last = configurations().back();
   configurations().pop_back();
@@ -117,19 +113,19 @@ SIMT_API int __hipPopCallConfiguration(Dim3 *grid, Dim3 *block, std::size_t *sha
   *stream = last.stream;
   return Success;
 }
-SIMT_API int hipLaunchKernel(const void *function, Dim3 grid, Dim3 block, void **params, std::size_t dynamic_bytes,
-                             void *stream) {
+SIMT_API int hipLaunchKernel(const void *function, isa::Shape grid, isa::Shape block, void **params,
+                             std::size_t dynamic_bytes, void *stream) {
   const isa::Kernel *kernel;
   Error error = registry().find("hipLaunchKernel", function, kernel);
   if (!error) error = check_stream(kernel->shown.c_str(), stream);
   if (!error)
-    error = isa::launch(*kernel, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
-                        static_cast<unsigned>(std::min<std::size_t>(dynamic_bytes, ~0u)), params, nullptr);
+    error = isa::launch_on(stream, *kernel, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
+                           static_cast<unsigned>(std::min<std::size_t>(dynamic_bytes, ~0u)), params, nullptr);
   note_fault(error);
   return error;
 }
-SIMT_API int hipExtLaunchKernel(const void *function, Dim3 grid, Dim3 block, void **params, std::size_t dynamic_bytes,
-                                void *stream, void *, void *, int) {
+SIMT_API int hipExtLaunchKernel(const void *function, isa::Shape grid, isa::Shape block, void **params,
+                                std::size_t dynamic_bytes, void *stream, void *, void *, int) {
   return hipLaunchKernel(function, grid, block, params, dynamic_bytes, stream);
 }
 

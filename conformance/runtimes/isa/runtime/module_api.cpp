@@ -127,7 +127,7 @@ SIMT_API int hipModuleLaunchKernel(void *function, unsigned gx, unsigned gy, uns
   const isa::Kernel *kernel;
   if (const Error error = find_kernel("hipModuleLaunchKernel", function, kernel)) return error;
   if (const Error error = check_stream("hipModuleLaunchKernel", stream)) return error;
-  const Error error = isa::launch(*kernel, {gx, gy, gz}, {bx, by, bz}, dynamic_bytes, params, extra);
+  const Error error = isa::launch_on(stream, *kernel, {gx, gy, gz}, {bx, by, bz}, dynamic_bytes, params, extra);
   note_fault(error);
   return error;
 }

@@ -17,8 +17,6 @@ using namespace simt;
 
 namespace {
 
-constexpr int most_devices = 16;
-
 std::string &target() {
   static std::string &name = []() -> std::string & {
     const char *const given = std::getenv("HIPISA_TARGET");  // of a program that sets no options
