@@ -27,6 +27,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from conformance.cache import locked
 from conformance.emulate.libraries import LIBRARIES as OTHERS
 from conformance.emulate.libraries import libraries_plan
 from conformance.files import cache_folder
@@ -73,6 +74,9 @@ _PER_THREAD = re.compile(r"^PER_THREAD\((\w+)\)", re.MULTILINE)
 _NO_COMPILER = "hipcc: %s"
 _UNKNOWN = "0.0"
 _VERSION_FILE = "share/hip/version"
+_SCRATCH = "making-"
+_SECONDS = 60.0
+"""How long to wait for another process that makes an installation."""
 
 BUNDLER = "clang-offload-bundler"
 _TOOLS = ("clang", "clang++", BUNDLER, "ld.lld", "lld", "llvm-objdump", "llvm-readelf", "llvm-link", "opt")
@@ -101,11 +105,21 @@ def installation(arch: str) -> Path:
     links = {**_libraries(runtime, others), **_of_rocm(compiler), **_tools(compiler)}
     parts = [*(f"{name} {text}" for name, text in sorted(texts.items())), *(f"{a} {b}" for a, b in links.items())]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
-    home = cache_folder() / "emulate"
-    root = home / key
+    root = cache_folder() / "emulate" / key
     if not root.is_dir():
-        home.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix="making-", dir=home))
+        make_folder(root, texts, links)
+    return root
+
+
+def make_folder(root: Path, texts: Mapping[str, str], links: Mapping[str, Path]) -> None:
+    """Make the folder ``root`` whole, of files and links by their path in it; what processes that were killed have left
+    next to it is removed. Raises ``OSError`` where that cannot be written."""
+    root.parent.mkdir(parents=True, exist_ok=True)
+    with locked(root.parent / "lock", _SECONDS) as alone:
+        if alone:
+            for left in root.parent.glob(f"{_SCRATCH}*"):
+                shutil.rmtree(left, ignore_errors=True)
+        scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=root.parent))
         try:
             _write(scratch / "new", texts, links)
             os.replace(scratch / "new", root)
@@ -114,7 +128,6 @@ def installation(arch: str) -> Path:
                 raise
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-    return root
 
 
 def absent_functions(plan: Plan) -> list[str]:

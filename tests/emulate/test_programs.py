@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from conformance.emulate.installation import FUNCTIONS, SCRIPTS, absent_functions, environment, runtime_plan
+from conformance.emulate.installation import (
+    FUNCTIONS,
+    SCRIPTS,
+    absent_functions,
+    environment,
+    make_folder,
+    runtime_plan,
+)
 from conformance.port.compiling.target import NoHipcc, require_hipcc
 
 PROGRAMS = Path(__file__).with_name("programs")
@@ -227,6 +236,17 @@ def test_the_library_has_every_function_of_hip() -> None:
 
 
 @pytest.mark.nightly("builds the runtime of programs")
+def test_a_shell_has_the_variables_that_are_printed_for_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = shutil.which("env")  # prints its environment
+    assert shell is not None
+    monkeypatch.setenv("SHELL", shell)
+    printed, inside = emulate("--arch", "gfx1100", "--print-env"), emulate("--arch", "gfx1100", "--shell")
+    variables = printed.stdout.splitlines()
+    assert {line.partition("=")[0] for line in variables} >= {"ROCM_PATH", "HIP_PATH", "PATH", "LD_LIBRARY_PATH"}
+    assert set(variables) <= set(inside.stdout.splitlines())
+
+
+@pytest.mark.nightly("builds the runtime of programs")
 @pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -TERM $$", -15)])
 def test_how_the_program_ends_is_how_the_command_ends(script: str, code: int) -> None:
     assert emulate("--", "sh", "-c", script).returncode == code
@@ -256,6 +276,14 @@ def test_the_installation_comes_first_and_choices_of_the_caller_stay() -> None:
     assert found["PATH"] == "/root/bin:/bin"
     assert found["LD_LIBRARY_PATH"] == "/root/lib"
     assert (found["HIPCPU_TIMEOUT_MS"], found["HIPISA_TARGET"]) == ("5", "gfx942")
+
+
+def test_what_a_killed_process_has_left_of_an_installation_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "making-left").mkdir()
+    make_folder(tmp_path / "root", {"bin/tool": "#!/bin/sh\n"}, {"lib/libc.so": Path("/libc.so")})
+    assert [path.name for path in tmp_path.iterdir()] == ["root"]
+    assert os.access(tmp_path / "root/bin/tool", os.X_OK)
+    assert (tmp_path / "root/lib/libc.so").readlink() == Path("/libc.so")
 
 
 def test_every_function_of_hip_is_there_or_says_that_it_is_not() -> None:

@@ -52,8 +52,8 @@ int hipcpuLaunchOnce(void *function, const unsigned *shape, void **params, unsig
 // zeros.
 int hipcpuReserve(void **p, unsigned long bytes, const unsigned long *pieces, unsigned count);
 
-// 0 where `bytes` from `pointer` lie in one live allocation. Else the error of a HIP call whose `role` argument does not,
-// such as hipErrorInvalidValue, with the message of it: for libraries whose functions access memory as kernels do.
+// 0 where `bytes` from `pointer` lie in one live allocation. Else the error of a HIP call whose `role` argument does
+// not, such as hipErrorInvalidValue, with the message of it: for libraries whose functions access memory as kernels do.
 int hipcpuCheckRange(const char *call, const char *role, const void *pointer, unsigned long bytes);
 
 // The kernels of a loaded module (hipModule_t) as JSON, valid while it is loaded; null for an unknown module:
