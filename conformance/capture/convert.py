@@ -16,6 +16,7 @@ from conformance.capture.launches import RecordedBuffer, RecordedLaunch, Seen, r
 from conformance.capture.usual import unusual
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
+from conformance.cases.layouts import MAX_ELEMENTS
 from conformance.dtypes import dtype
 from conformance.replay.recorder import PART_SUFFIX, Recorder, pack_parts
 from conformance.spec.kernel import Kernel
@@ -24,8 +25,9 @@ _BEHIND = 64
 """Elements behind those of an output that are kept: what a launch must not touch."""
 
 
-class TooShort(ValueError):
-    """A launch that needs more elements than an argument's allocation has; the message says of which one."""
+class NotJudged(ValueError):
+    """A launch that no case can be made of: an argument's allocation has fewer elements than the launch takes, or more
+    than a case may have. The message says of which one."""
 
 
 @dataclass
@@ -44,7 +46,7 @@ def to_traces(
     """Write the recorded launches of ``seen`` as traces into ``folder``, an archive per module, and remove their files.
 
     A launch is the case ``KERNEL(trace=NUMBER)``. ``recording`` is what the archives say of themselves. A launch whose
-    buffers are too small for it is no case.
+    buffers are too small for it, or too large for a case, is none.
     """
     found = Converted()
     modules: dict[str, dict[str, list[Seen]]] = {}
@@ -69,7 +71,7 @@ def _write_part(kernel: Kernel, launches: Sequence[Seen], folder: Path, found: C
     for one in launches:
         try:
             launch, after = to_launch(kernel, read_launch(one.file))
-        except TooShort as error:
+        except NotJudged as error:
             found.refused[one.number] = str(error)
             continue
         other = unusual(kernel, launch.grid, launch.block, integers_of(launch))
@@ -84,7 +86,7 @@ def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[st
 
     A buffer has the elements that belong to the launch (``conformance.capture.extents``), an output also some behind
     them. An input that was written is among the second, unless the program gave the same memory as an output. Raises
-    ``TooShort``.
+    ``NotJudged``.
     """
     given = dict(zip((parameter.name for parameter in kernel.params), recorded.args, strict=True))
     scalars = {
@@ -112,7 +114,9 @@ def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[st
             room = len(value.before) // row.size
             count = counts.get(parameter.name, room)
             if count > room:
-                raise TooShort(f"{parameter.name} has {room} elements, and the launch takes {count}")
+                raise NotJudged(f"{parameter.name} has {room} elements, and the launch takes {count}")
+            if count > MAX_ELEMENTS:
+                raise NotJudged(f"{parameter.name} has {count} elements, more than the {MAX_ELEMENTS} of a case")
             kept = min(room, count + (0 if parameter.role == "in" else _BEHIND)) * row.size
             data = np.frombuffer(value.before[:kept], row.numpy)
             args.append(Buffer(parameter.name, parameter.dtype, parameter.role, data))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.conftest import PROGRAMS, Network, candle_parity, capture
+from tests.capture.conftest import ARCH, PROGRAMS, Network, candle_parity, capture
 
 FIRST_LAUNCH = {
     "is_u32_f32": 1,
@@ -83,6 +83,23 @@ def row(done: subprocess.CompletedProcess[str], kernel: str = "urelu_f32") -> li
 @pytest.mark.nightly("builds two runtimes and a program")
 def test_a_program_that_loads_the_library_itself_is_seen(tmp_path: Path, network: Network) -> None:
     done = of_launcher(tmp_path / "launches", network, "end")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert row(done) == [1, 1, 1, 1, 0]
+
+
+@pytest.mark.nightly("builds two runtimes and a program")
+@pytest.mark.parametrize("how", ["packed", "threads", "configuration", "library"])
+def test_a_launch_is_seen_whichever_way_it_is_made(tmp_path: Path, network: Network, how: str) -> None:
+    done = of_launcher(tmp_path / "launches", network, how)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert row(done) == [2, 1, 2, 2, 0]
+
+
+@pytest.mark.nightly("builds two runtimes and two programs")
+def test_a_launch_in_the_source_of_a_program_is_seen(tmp_path: Path, network: Network) -> None:
+    build = ("hipcc", "-O1", PROGRAMS / "inline.hip", "-o", tmp_path / "inline")
+    assert candle_parity("emulate", "--arch", ARCH, "--", *build).returncode == 0
+    done = capture(tmp_path / "launches", tmp_path / "inline")
     assert (done.returncode, done.stderr) == (0, "")
     assert row(done) == [1, 1, 1, 1, 0]
 

@@ -17,6 +17,18 @@ namespace {
 struct Dim3 {
   unsigned x, y, z;
 };
+struct LaunchConfiguration {  // hipLaunchConfig_t
+  Dim3 grid, block;
+  std::size_t shared;
+  void *stream, *attributes;
+  unsigned attribute_count;
+};
+struct DriverConfiguration {  // HIP_LAUNCH_CONFIG
+  Dim3 grid, block;
+  unsigned shared;
+  void *stream, *attributes;
+  unsigned attribute_count;
+};
 constexpr int device_to_host = 2;
 
 Hook &hip_hook(const char *name) { return *hook_named(name); }
@@ -97,10 +109,16 @@ class HipKernels {
     const std::lock_guard lock(mutex_);
     named_.insert_or_assign(function, std::pair(module, std::string(name)));
   }
+  // `function` is another handle of what `other` is.
+  void add_alias(const void *function, const void *other) {
+    const std::lock_guard lock(mutex_);
+    const auto found = named_.find(other);
+    if (found != named_.end()) named_.insert_or_assign(function, found->second);
+  }
   Named find(const void *function) {
     const std::lock_guard lock(mutex_);
     const auto found = named_.find(function);
-    if (found == named_.end()) return {"?", nullptr};
+    if (found == named_.end()) return {name_of(function), nullptr};
     const auto &[module, name] = found->second;
     const auto kernels = modules_.find(module);
     if (kernels == modules_.end()) return {name, nullptr};
@@ -109,6 +127,13 @@ class HipKernels {
   }
 
  private:
+  // The name of a function that the program has got in a way that is not stood in front of.
+  static std::string name_of(const void *function) {
+    static const auto call = hip_function<const char *(const void *)>("hipKernelNameRef");
+    const char *name = call ? call(function) : nullptr;
+    return name && *name ? name : "?";
+  }
+
   std::mutex mutex_;
   std::unordered_map<const void *, Kernels> modules_;
   std::unordered_map<const void *, std::pair<const void *, std::string>> named_;
@@ -122,6 +147,9 @@ int hip_launch(const void *function, Shape grid, Shape block, std::size_t shared
 }
 
 Shape shape(Dim3 d) { return {d.x, d.y, d.z}; }
+
+// Of a grid that is given in threads.
+unsigned blocks(unsigned threads, unsigned block) { return block ? (threads + block - 1) / block : 0; }
 
 }  // namespace
 
@@ -160,6 +188,31 @@ CAPTURE_API int hipModuleGetFunction(void **function, void *module, const char *
   if (!real) return not_supported;
   const int error = real(function, module, name);
   if (!error) HipKernels::instance().add_function(*function, module, name);
+  return error;
+}
+
+CAPTURE_API int hipLibraryGetKernel(void **kernel, void *library, const char *name) {
+  static Hook &hook = hip_hook("hipLibraryGetKernel");
+  const auto real = hook.as(&hipLibraryGetKernel);
+  if (!real) return not_supported;
+  const int error = real(kernel, library, name);
+  if (!error) HipKernels::instance().add_function(*kernel, library, name);
+  return error;
+}
+CAPTURE_API int hipKernelGetFunction(void **function, void *kernel) {
+  static Hook &hook = hip_hook("hipKernelGetFunction");
+  const auto real = hook.as(&hipKernelGetFunction);
+  if (!real) return not_supported;
+  const int error = real(function, kernel);
+  if (!error) HipKernels::instance().add_alias(*function, kernel);
+  return error;
+}
+CAPTURE_API int hipGetFuncBySymbol(void **function, const void *symbol) {
+  static Hook &hook = hip_hook("hipGetFuncBySymbol");
+  const auto real = hook.as(&hipGetFuncBySymbol);
+  if (!real) return not_supported;
+  const int error = real(function, symbol);
+  if (!error) HipKernels::instance().add_alias(*function, symbol);
   return error;
 }
 
@@ -202,7 +255,6 @@ CAPTURE_API int hipExtModuleLaunchKernel(void *function, unsigned x, unsigned y,
   static Hook &hook = hip_hook("hipExtModuleLaunchKernel");
   const auto real = hook.as(&hipExtModuleLaunchKernel);
   if (!real) return not_supported;
-  const auto blocks = [](unsigned threads, unsigned block) { return block ? (threads + block - 1) / block : 0; };
   return hip_launch(
       function, {blocks(x, bx), blocks(y, by), blocks(z, bz)}, {bx, by, bz}, shared, stream, params, extra,
       [=] { return real(function, x, y, z, bx, by, bz, shared, stream, params, extra, start, end, flags); });
@@ -216,22 +268,45 @@ CAPTURE_API int hipModuleLaunchCooperativeKernel(void *function, unsigned gx, un
   return hip_launch(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, params, nullptr,
                     [=] { return real(function, gx, gy, gz, bx, by, bz, shared, stream, params); });
 }
-CAPTURE_API int hipLaunchKernel(const void *function, Dim3 grid, Dim3 block, void **params, std::size_t shared,
-                                void *stream) {
-  static Hook &hook = hip_hook("hipLaunchKernel");
-  const auto real = hook.as(&hipLaunchKernel);
+CAPTURE_API int hipHccModuleLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by,
+                                         unsigned bz, std::size_t shared, void *stream, void **params, void **extra,
+                                         void *start, void *end) {
+  static Hook &hook = hip_hook("hipHccModuleLaunchKernel");
+  const auto real = hook.as(&hipHccModuleLaunchKernel);
   if (!real) return not_supported;
-  return hip_launch(function, shape(grid), shape(block), shared, stream, params, nullptr,
-                    [=] { return real(function, grid, block, params, shared, stream); });
+  return hip_launch(function, {blocks(x, bx), blocks(y, by), blocks(z, bz)}, {bx, by, bz}, shared, stream, params,
+                    extra,
+                    [=] { return real(function, x, y, z, bx, by, bz, shared, stream, params, extra, start, end); });
 }
-CAPTURE_API int hipLaunchCooperativeKernel(const void *function, Dim3 grid, Dim3 block, void **params, unsigned shared,
-                                           void *stream) {
-  static Hook &hook = hip_hook("hipLaunchCooperativeKernel");
-  const auto real = hook.as(&hipLaunchCooperativeKernel);
-  if (!real) return not_supported;
-  return hip_launch(function, shape(grid), shape(block), shared, stream, params, nullptr,
-                    [=] { return real(function, grid, block, params, shared, stream); });
+CAPTURE_API int hipDrvLaunchKernelEx(const DriverConfiguration *given, void *function, void **params, void **extra) {
+  static Hook &hook = hip_hook("hipDrvLaunchKernelEx");
+  const auto real = hook.as(&hipDrvLaunchKernelEx);
+  if (!real || !given) return real ? real(given, function, params, extra) : not_supported;
+  return hip_launch(function, shape(given->grid), shape(given->block), given->shared, given->stream, params, extra,
+                    [=] { return real(given, function, params, extra); });
 }
+CAPTURE_API int hipLaunchKernelExC(const LaunchConfiguration *given, const void *function, void **params) {
+  static Hook &hook = hip_hook("hipLaunchKernelExC");
+  const auto real = hook.as(&hipLaunchKernelExC);
+  if (!real || !given) return real ? real(given, function, params) : not_supported;
+  return hip_launch(function, shape(given->grid), shape(given->block), given->shared, given->stream, params, nullptr,
+                    [=] { return real(given, function, params); });
+}
+
+// Each has a variant in which the default stream is one of each thread.
+#define CAPTURE_BY_HOST_FUNCTION(NAME, SHARED)                                                                    \
+  CAPTURE_API int NAME(const void *function, Dim3 grid, Dim3 block, void **params, SHARED shared, void *stream) { \
+    static Hook &hook = hip_hook(#NAME);                                                                          \
+    const auto real = hook.as(&NAME);                                                                             \
+    if (!real) return not_supported;                                                                              \
+    return hip_launch(function, shape(grid), shape(block), shared, stream, params, nullptr,                       \
+                      [=] { return real(function, grid, block, params, shared, stream); });                       \
+  }
+CAPTURE_BY_HOST_FUNCTION(hipLaunchKernel, std::size_t)
+CAPTURE_BY_HOST_FUNCTION(hipLaunchKernel_spt, std::size_t)
+CAPTURE_BY_HOST_FUNCTION(hipLaunchCooperativeKernel, unsigned)
+CAPTURE_BY_HOST_FUNCTION(hipLaunchCooperativeKernel_spt, unsigned)
+
 CAPTURE_API int hipExtLaunchKernel(const void *function, Dim3 grid, Dim3 block, void **params, std::size_t shared,
                                    void *stream, void *start, void *end, int flags) {
   static Hook &hook = hip_hook("hipExtLaunchKernel");
@@ -243,20 +318,26 @@ CAPTURE_API int hipExtLaunchKernel(const void *function, Dim3 grid, Dim3 block, 
 
 // ---- graphs, whose launches nobody sees
 
-CAPTURE_API int hipStreamBeginCapture(void *stream, int mode) {
-  static Hook &hook = hip_hook("hipStreamBeginCapture");
-  const auto real = hook.as(&hipStreamBeginCapture);
-  if (!real) return not_supported;
-  hip_captures = true;
-  return real(stream, mode);
-}
-CAPTURE_API int hipGraphLaunch(void *graph, void *stream) {
-  static Hook &hook = hip_hook("hipGraphLaunch");
-  const auto real = hook.as(&hipGraphLaunch);
-  if (!real) return not_supported;
-  note("graph");
-  return real(graph, stream);
-}
+#define CAPTURE_BEGIN_CAPTURE(NAME)              \
+  CAPTURE_API int NAME(void *stream, int mode) { \
+    static Hook &hook = hip_hook(#NAME);         \
+    const auto real = hook.as(&NAME);            \
+    if (!real) return not_supported;             \
+    hip_captures = true;                         \
+    return real(stream, mode);                   \
+  }
+#define CAPTURE_GRAPH_LAUNCH(NAME)                  \
+  CAPTURE_API int NAME(void *graph, void *stream) { \
+    static Hook &hook = hip_hook(#NAME);            \
+    const auto real = hook.as(&NAME);               \
+    if (!real) return not_supported;                \
+    note("graph");                                  \
+    return real(graph, stream);                     \
+  }
+CAPTURE_BEGIN_CAPTURE(hipStreamBeginCapture)
+CAPTURE_BEGIN_CAPTURE(hipStreamBeginCapture_spt)
+CAPTURE_GRAPH_LAUNCH(hipGraphLaunch)
+CAPTURE_GRAPH_LAUNCH(hipGraphLaunch_spt)
 
 // ---- look-ups of the library's own
 
@@ -282,11 +363,21 @@ std::span<Hook> hip_hooks() {
       {"hipModuleLaunchKernel", &hipModuleLaunchKernel},
       {"hipExtModuleLaunchKernel", &hipExtModuleLaunchKernel},
       {"hipModuleLaunchCooperativeKernel", &hipModuleLaunchCooperativeKernel},
+      {"hipLibraryGetKernel", &hipLibraryGetKernel},
+      {"hipKernelGetFunction", &hipKernelGetFunction},
+      {"hipGetFuncBySymbol", &hipGetFuncBySymbol},
+      {"hipHccModuleLaunchKernel", &hipHccModuleLaunchKernel},
+      {"hipDrvLaunchKernelEx", &hipDrvLaunchKernelEx},
+      {"hipLaunchKernelExC", &hipLaunchKernelExC},
       {"hipLaunchKernel", &hipLaunchKernel},
+      {"hipLaunchKernel_spt", &hipLaunchKernel_spt},
+      {"hipLaunchCooperativeKernel_spt", &hipLaunchCooperativeKernel_spt},
       {"hipLaunchCooperativeKernel", &hipLaunchCooperativeKernel},
       {"hipExtLaunchKernel", &hipExtLaunchKernel},
       {"hipStreamBeginCapture", &hipStreamBeginCapture},
+      {"hipStreamBeginCapture_spt", &hipStreamBeginCapture_spt},
       {"hipGraphLaunch", &hipGraphLaunch},
+      {"hipGraphLaunch_spt", &hipGraphLaunch_spt},
       {"hipGetProcAddress", &hipGetProcAddress},
   };
   return all;

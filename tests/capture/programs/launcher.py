@@ -42,6 +42,41 @@ def launch(kernel: ctypes.c_void_p, *arguments: object) -> None:
     check(HIP.hipDeviceSynchronize())
 
 
+class Configuration(ctypes.Structure):
+    """HIP_LAUNCH_CONFIG."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint) for name in ("gx", "gy", "gz", "bx", "by", "bz", "shared")),
+        *(("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)),
+    )
+
+
+def launch_otherwise(code: str, how: str) -> None:
+    """Launch urelu_f32 by a way that few programs use."""
+    sizes = (ctypes.c_size_t(ELEMENTS), ctypes.c_size_t(1), ctypes.c_void_p(), memory(), memory())
+    params = (ctypes.c_void_p * 5)(*(ctypes.cast(ctypes.byref(one), ctypes.c_void_p) for one in sizes))
+    kernel = function(code, "urelu_f32")
+    if how == "packed":
+        data = (ctypes.c_uint64 * 5)(*(one.value or 0 for one in sizes))
+        size = ctypes.c_size_t(ctypes.sizeof(data))
+        extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(data), 2, ctypes.addressof(size), 3)
+        check(HIP.hipModuleLaunchKernel(kernel, 1, 1, 1, 1024, 1, 1, 0, None, None, extra))
+    elif how == "threads":
+        none = (None, params, None, None, None, 0)
+        check(HIP.hipExtModuleLaunchKernel(kernel, 1024, 1, 1, 1024, 1, 1, ctypes.c_size_t(0), *none))
+    elif how == "configuration":
+        config = Configuration(1, 1, 1, 1024, 1, 1, 0, None, None, 0)
+        check(HIP.hipDrvLaunchKernelEx(ctypes.byref(config), kernel, params, None))
+    else:
+        library, found = ctypes.c_void_p(), ctypes.c_void_p()
+        nothing = (None, None, 0, None, None, 0)
+        check(HIP.hipLibraryLoadFromFile(ctypes.byref(library), code.encode(), *nothing))
+        check(HIP.hipLibraryGetKernel(ctypes.byref(found), library, b"urelu_f32"))
+        check(HIP.hipKernelGetFunction(ctypes.byref(kernel), found))
+        check(HIP.hipModuleLaunchKernel(kernel, 1, 1, 1, 1024, 1, 1, 0, None, params, None))
+    check(HIP.hipDeviceSynchronize())
+
+
 def relu(code: str, elements: int = ELEMENTS, room: int = ELEMENTS) -> None:
     """Launch urelu_f32 over ``elements`` in an allocation of ``room``."""
     arguments = ctypes.c_size_t(elements), ctypes.c_size_t(1), ctypes.c_void_p(), memory(room), memory(room)
@@ -73,6 +108,8 @@ def main(code: str, mode: str) -> None:
 
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
             relu(code, 900)
+        case "packed" | "threads" | "configuration" | "library":
+            launch_otherwise(code, mode)
         case "own":
             launch(function(code, "mine"), memory())
 

@@ -1,0 +1,16 @@
+// A program with a launch in its source: clang registers the kernel, and launches it by its host function.
+#include <hip/hip_runtime.h>
+
+extern "C" __global__ void urelu_f32(size_t numel, size_t, const size_t *, const float *inp, float *out) {
+  const size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+  if (i < numel) out[i] = fmaxf(inp[i], 0.0f);
+}
+
+int main() {
+  constexpr size_t size = 1000;
+  float *memory = nullptr;
+  if (hipMalloc(&memory, 2 * size * sizeof(float)) != hipSuccess) return 1;
+  if (hipMemset(memory, 0xbf, 2 * size * sizeof(float)) != hipSuccess) return 1;
+  urelu_f32<<<1, 1024>>>(size, 1, nullptr, memory, memory + size);
+  return hipDeviceSynchronize() != hipSuccess;
+}
