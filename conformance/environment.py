@@ -288,6 +288,9 @@ VARIABLES = (
         "CANDLE_PARITY_CAPTURE", CPU, "the folder that launches are recorded into. `capture` sets it for programs"
     ),
     Variable(
+        "HIPISA_TELL", CPU, "what the runtime asks for the source lines of a fault. `emulate` sets it for programs"
+    ),
+    Variable(
         "HIPISA_DEVICES",
         CPU,
         "how many GPUs are emulated. `emulate --devices` sets it for programs",

@@ -6,8 +6,10 @@ import os
 import platform
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from itertools import product
 from pathlib import Path
@@ -21,6 +23,7 @@ from conformance.runtimes.hip import matrix_products, random_numbers
 from conformance.runtimes.kind import Choice, CodeFormat
 from conformance.runtimes.rocm.devices import groups, nodes, probed, visible
 from conformance.runtimes.rocm.search import installations
+from conformance.text import one_line
 from conformance.toolchains.amd import find_toolchain as find_amd_compiler
 from conformance.toolchains.headers import hip_in
 from conformance.toolchains.host import NoCompiler, find_toolchain
@@ -29,6 +32,8 @@ from conformance.toolchains.targets import AmdError, target
 
 _OS = Path("/etc/os-release")
 _LEAST_ROOM = 1 << 30
+_MARKS = {"ok": "ok", "todo": "!!", "none": "--"}
+_WIDTH, _HEAD = 118, 20
 _ANY_NVIDIA = "sm_90"
 """nvcc is the same for every architecture."""
 _OPEN = "from conformance.runtimes.hip.{0} import *; print(open_{1}(sys.argv[1:]).about)"
@@ -50,6 +55,18 @@ class Row:
     text: str
     todo: str = ""
     decides: bool = False
+
+
+def rendered(row: Row) -> str:
+    """``ok  what   text``, and what to do on lines of its own."""
+    indent = " " * _HEAD
+    head = f"{_MARKS[row.state]}  {row.what:<{_HEAD - 4}}"
+    # A path or a package's name is for copying.
+    wrap = partial(textwrap.wrap, width=_WIDTH, break_on_hyphens=False, break_long_words=False)
+    lines = wrap(one_line(row.text), initial_indent=head, subsequent_indent=indent)
+    if row.todo:
+        lines += wrap(f"-> {one_line(row.todo)}", initial_indent=indent, subsequent_indent=f"{indent}   ")
+    return "\n".join(lines)
 
 
 def machine_rows(choice: Choice) -> Iterator[Row]:

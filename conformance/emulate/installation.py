@@ -9,6 +9,7 @@
     bin/      hipcc, hipconfig, rocminfo and others: shell scripts (``conformance/emulate/bin``)
     llvm/bin/ the tools of the compiler's folder
     share/    HIP's version, where compilers and build scripts look for it
+    libexec/  what the runtime asks for the lines of a fault (``conformance/emulate/teller.py``)
 
 Everything in it but the scripts is a link, so it costs no room.
 """
@@ -20,6 +21,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -37,6 +39,9 @@ from conformance.toolchains.headers import headers_of, hip_version
 from conformance.writing import write_text
 
 SCRIPTS = Path(__file__).with_name("bin")
+TELLERS = Path(__file__).with_name("libexec")
+TELLER = "libexec/tell"
+"""What the runtime asks for the places of a fault."""
 LIBRARIES = ("libamdhip64.so", "libhiprtc.so")
 RELEASES = ("5", "6", "7")
 """Releases of ROCm under whose names the libraries are found, as ``libamdhip64.so.6``."""
@@ -85,7 +90,9 @@ def installation(arch: str) -> Path:
     runtime, others = build(program_plan()), build(libraries_plan())
     compiler = _compiler(arch)
     texts = {
-        f"bin/{path.name}": _filled(path.read_text(encoding="utf-8"), arch, compiler) for path in SCRIPTS.iterdir()
+        f"{folder.name}/{path.name}": _filled(path.read_text(encoding="utf-8"), arch, compiler)
+        for folder in (SCRIPTS, TELLERS)
+        for path in folder.iterdir()
     }
     texts[_VERSION_FILE] = "".join(
         f"HIP_VERSION_{part}={number}\n"
@@ -166,6 +173,7 @@ def environment(root: Path, arch: str, given: Mapping[str, str], devices: int = 
         "HIP_PLATFORM": "amd",
         "HIPISA_TARGET": arch,
         "HIPISA_DEVICES": str(devices),
+        "HIPISA_TELL": str(root / TELLER),
         "HIPCPU_SAY": "1",
         "HIPCPU_TIMEOUT_MS": "0",
     }
@@ -193,7 +201,15 @@ def _filled(script: str, arch: str, compiler: AmdToolchain | str) -> str:
     else:
         script = script.replace("@COMPILER@", shlex.join(compiler.command))
         script = script.replace("@OPTIONS@", shlex.join(compiler.options))
-    return script.replace("@ARCH@", arch).replace("@VERSION@", _version(compiler))
+    values = {
+        "@ARCH@": arch,
+        "@VERSION@": _version(compiler),
+        "@PYTHON@": shlex.quote(sys.executable),
+        "@PACKAGES@": shlex.quote(str(Path(__file__).parents[2])),
+    }
+    for name, value in values.items():
+        script = script.replace(name, value)
+    return script
 
 
 def _version(compiler: AmdToolchain | str) -> str:
@@ -240,7 +256,7 @@ def _write(folder: Path, texts: Mapping[str, str], links: Mapping[str, Path]) ->
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-        if file.parent.name == "bin":
+        if file.parent.name in (SCRIPTS.name, TELLERS.name):
             file.chmod(0o755)
     for name, to in links.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

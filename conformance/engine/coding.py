@@ -241,10 +241,10 @@ def _by_type(kind: Any) -> dict[type[Any], _Check]:
     raise TypeError(f"{kind} cannot be in a message")
 
 
-def _union(found: Sequence[dict[type[Any], _Check]]) -> dict[type[Any], _Check]:
+def _union(alternatives: Sequence[dict[type[Any], _Check]]) -> dict[type[Any], _Check]:
     together: dict[type[Any], _Check] = {}
     records: list[type[Any]] = []
-    for each in found:
+    for each in alternatives:
         of_maps = each.pop(dict, None)
         if isinstance(of_maps, _Record):
             records += of_maps.kinds

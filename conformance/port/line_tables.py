@@ -132,12 +132,12 @@ def with_places(message: str, table: Callable[[], LineTable], source: KernelSour
     """``message`` of a fault in code of ``source``, with ``at FILE:LINE (0x1a1c)`` in place of ``at 0x1a1c`` where the
     line is known. ``table`` is asked for only where an address is named."""
 
-    def placed(found: re.Match[str]) -> str:
-        place = table().own(int(found["address"], 16), source.root)
+    def placed(match: re.Match[str]) -> str:
+        place = table().own(int(match["address"], 16), source.root)
         if place is None:
-            return found[0]
+            return match[0]
         file = place[0] if source.is_code_object else source.label_of(place[0])
-        return f"at {file}:{place[1]} (0x{found['address']})"
+        return f"at {file}:{place[1]} (0x{match['address']})"
 
     return _ADDRESS.sub(placed, message)
 

@@ -166,9 +166,9 @@ def count_result(kernel: Kernel, counted: Counted) -> CountResult:
     return CountResult(**_launched(kernel, counted), elements=counted.elements, counts=counted.counts)
 
 
-def _launched(kernel: Kernel, found: Measurement | Counted) -> dict[str, Any]:
+def _launched(kernel: Kernel, measured: Measurement | Counted) -> dict[str, Any]:
     """The case and its launch, as fields of ``_LaunchedCase``."""
-    shape = {name: getattr(found, name) for name in ("case", "size", "grid", "block", "bytes")}
+    shape = {name: getattr(measured, name) for name in ("case", "size", "grid", "block", "bytes")}
     return {"kernel": kernel.name, "module": kernel.module, "family": kernel.family, **shape}
 
 

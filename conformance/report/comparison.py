@@ -26,68 +26,70 @@ _SECONDS = 0.1
 _NEITHER = "judged in neither record"
 
 
-def render_comparison(found: Comparison, old: str, new: str) -> str:
+def render_comparison(comparison: Comparison, old: str, new: str) -> str:
     """All of a comparison of the records that are called ``old`` and ``new``; ends without a newline."""
-    lines = [*_headed("old", old, found.old), *_headed("new", new, found.new)]
-    if found.differing:
-        lines += _wrapped(f"they differ in: {', '.join(found.differing)}", "  ")
+    lines = [*_headed("old", old, comparison.old), *_headed("new", new, comparison.new)]
+    if comparison.differing:
+        lines += _wrapped(f"they differ in: {', '.join(comparison.differing)}", "  ")
     lines.append("")
-    for entry, changed in found.parts.items():
+    for entry, changed in comparison.parts.items():
         if ENTRY_ROWS[entry].in_coverage or changed.compared or changed.left_out:
             lines += _wrapped(_totals(changed, ENTRY_ROWS[entry].plural), "")
-    lines += render_changes(found)
-    every = (distance for changed in found.parts.values() for distance in changed.distances)
+    lines += render_changes(comparison)
+    every = (distance for changed in comparison.parts.values() for distance in changed.distances)
     distances = [f"{one.kernel}: {ulps(one.before)} -> {ulps(one.after)}" for one in every]
     lines += _section("largest error of kernels that pass in both, within their bounds", [[text] for text in distances])
-    lines += ["", *_wrapped(_cost(found), "")]
-    slower = [f"{name}: {before:.2f} s -> {after:.2f} s" for name, before, after in _slower(found)]
+    lines += ["", *_wrapped(_cost(comparison), "")]
+    slower = [f"{name}: {before:.2f} s -> {after:.2f} s" for name, before, after in _slower(comparison)]
     lines += _section(f"kernels that took over {_SLOWER:g} times as long", [[text] for text in slower])
     return "\n".join(lines)
 
 
-def render_changes(found: Comparison) -> list[str]:
+def render_changes(comparison: Comparison) -> list[str]:
     """What became worse and better, and what was not compared, as lines; empty where there is nothing to say. Those of
     launchers come behind, under titles of their own."""
-    titled = {entry: "" if ENTRY_ROWS[entry].in_coverage else f"{ENTRY_ROWS[entry].plural} " for entry in found.parts}
-    return [line for entry, changed in found.parts.items() for line in _changed(changed, titled[entry])]
+    titled = {
+        entry: "" if ENTRY_ROWS[entry].in_coverage else f"{ENTRY_ROWS[entry].plural} " for entry in comparison.parts
+    }
+    return [line for entry, changed in comparison.parts.items() for line in _changed(changed, titled[entry])]
 
 
-def _changed(found: Changed, what: str = "") -> list[str]:
+def _changed(changed: Changed, what: str = "") -> list[str]:
     groups = (
-        ("gone: sources define these no more", [change for change in found.worse if change.gone]),
-        ("newly failing, or further from parity", [change for change in found.worse if not change.gone]),
-        ("worse, and declared by the port", found.declared),
-        ("newly passing, or closer to parity", [change for change in found.better if not change.new]),
-        ("new: sources define these now", [change for change in found.better if change.new]),
+        ("gone: sources define these no more", [change for change in changed.worse if change.gone]),
+        ("newly failing, or further from parity", [change for change in changed.worse if not change.gone]),
+        ("worse, and declared by the port", changed.declared),
+        ("newly passing, or closer to parity", [change for change in changed.better if not change.new]),
+        ("new: sources define these now", [change for change in changed.better if change.new]),
     )
     lines = [line for title, changes in groups for line in _section(what + title, map(_rows, changes))]
-    idle = {why: names for why, names in found.left_out.items() if why != _NEITHER}
+    idle = {why: names for why, names in changed.left_out.items() if why != _NEITHER}
     rows = [[f"{len(names)} {why}: {some(names, _NAMED)}"] for why, names in idle.items()]
     return lines + _section(f"{what}not compared", rows)
 
 
-def comparison_json(found: Comparison, old: str, new: str) -> str:
+def comparison_json(comparison: Comparison, old: str, new: str) -> str:
     """The comparison as JSON text; ends with a newline."""
     content = {
         "schema": 1,
-        "old": {"record": old, **_figures(found.old)},
-        "new": {"record": new, **_figures(found.new)},
-        "differing": found.differing,
-        **_lists(found),
-        "launchers": _lists(found.launchers),
+        "old": {"record": old, **_figures(comparison.old)},
+        "new": {"record": new, **_figures(comparison.new)},
+        "differing": comparison.differing,
+        **_lists(comparison),
+        "launchers": _lists(comparison.launchers),
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _lists(found: Changed) -> dict[str, Any]:
+def _lists(changed: Changed) -> dict[str, Any]:
     return {
-        "compared": found.compared,
-        "same": found.same,
-        "worse": [_fields(change) for change in found.worse],
-        "declared": [_fields(change) for change in found.declared],
-        "better": [_fields(change) for change in found.better],
-        "distances": [{"kernel": one.kernel, "before": one.before, "after": one.after} for one in found.distances],
-        "not_compared": found.left_out,
+        "compared": changed.compared,
+        "same": changed.same,
+        "worse": [_fields(change) for change in changed.worse],
+        "declared": [_fields(change) for change in changed.declared],
+        "better": [_fields(change) for change in changed.better],
+        "distances": [{"kernel": one.kernel, "before": one.before, "after": one.after} for one in changed.distances],
+        "not_compared": changed.left_out,
     }
 
 
@@ -129,25 +131,24 @@ def _headed(what: str, name: str, record: Record) -> list[str]:
     return _wrapped(text, "")
 
 
-def _totals(found: Changed, what: str) -> str:
-    gone, new = sum(change.gone for change in found.worse), sum(change.new for change in found.better)
-    left_out = sum(map(len, found.left_out.values()))
-    declared = f", {len(found.declared)} worse and declared" if found.declared else ""
+def _totals(changed: Changed, what: str) -> str:
+    gone, new = sum(change.gone for change in changed.worse), sum(change.new for change in changed.better)
+    left_out = sum(map(len, changed.left_out.values()))
+    declared = f", {len(changed.declared)} worse and declared" if changed.declared else ""
     return (
-        f"{found.compared} {what} compared: {found.same} the same, {len(found.better)} better ({new} of them new), "
-        f"{len(found.worse)} worse ({gone} of them gone){declared}; {left_out} not "
-        "compared"
+        f"{changed.compared} {what} compared: {changed.same} the same, {len(changed.better)} better "
+        f"({new} of them new), {len(changed.worse)} worse ({gone} of them gone){declared}; {left_out} not compared"
     )
 
 
-def _cost(found: Comparison) -> str:
-    old, new = ((record.run.seconds, record.summary.cases) for record in (found.old, found.new))
+def _cost(comparison: Comparison) -> str:
+    old, new = ((record.run.seconds, record.summary.cases) for record in (comparison.old, comparison.new))
     return f"cost: {old[0]:.1f} s for {old[1]:,} cases -> {new[0]:.1f} s for {new[1]:,} cases"
 
 
-def _slower(found: Comparison) -> list[tuple[str, float, float]]:
+def _slower(comparison: Comparison) -> list[tuple[str, float, float]]:
     """Kernels that took much longer, by name, with seconds before and after."""
-    old, new = compared_rows(found.old), compared_rows(found.new)
+    old, new = compared_rows(comparison.old), compared_rows(comparison.new)
     before = {row.name: row.seconds for row in old if row.cases}
     rows = [(row.name, before.get(row.name) or 0.0, row.seconds or 0.0) for row in new if row.cases]
     return [row for row in rows if row[1] > 0 and row[2] > _SLOWER * row[1] and row[2] - row[1] > _SECONDS]
@@ -235,14 +236,14 @@ class Changes:
         return [change for change in self.kernels if change.kind == kind and change.launcher == launchers]
 
 
-def changes(found: Sequence[Record], baseline: Record | None, specs: Specs) -> Changes | None:
-    """What the runs in ``found`` changed against ``baseline``; ``None`` without one.
+def changes(records: Sequence[Record], baseline: Record | None, specs: Specs) -> Changes | None:
+    """What the runs in ``records`` changed against ``baseline``; ``None`` without one.
 
     Change are the runs on the baseline's own kind of device, by the same cases; where there is none, the first.
     """
     if baseline is None:
         return None
-    pairs = [(name, compare(baseline, record)) for name, record in zip(labels(found), found, strict=True)]
+    pairs = [(name, compare(baseline, record)) for name, record in zip(labels(records), records, strict=True)]
     pairs = [pair for pair in pairs if pair[1].same_place] or pairs[:1]
     (name,) = labels([baseline])
     kernels = [change for label, comparison in pairs for change in _told(label, comparison, specs)]
@@ -256,9 +257,9 @@ def changes(found: Sequence[Record], baseline: Record | None, specs: Specs) -> C
     )
 
 
-def _told(label: str, found: Comparison, specs: Specs) -> Iterator[Difference]:
-    old, new = ({row.name: row for row in compared_rows(record)} for record in (found.old, found.new))
-    for entry, changed in found.parts.items():
+def _told(label: str, comparison: Comparison, specs: Specs) -> Iterator[Difference]:
+    old, new = ({row.name: row for row in compared_rows(record)} for record in (comparison.old, comparison.new))
+    for entry, changed in comparison.parts.items():
         groups: tuple[tuple[Kind, Sequence[Change]], ...] = (
             ("worse", changed.worse),
             ("declared", changed.declared),
@@ -281,11 +282,11 @@ def _cases(change: Change) -> str:
     return f"newly {what}: {some(cases, _CASES, '; ')}" if cases else ""
 
 
-def _notes(found: Comparison) -> list[str]:
-    differing = [f"the runs differ in {', '.join(found.differing)}"] if found.differing else []
+def _notes(comparison: Comparison) -> list[str]:
+    differing = [f"the runs differ in {', '.join(comparison.differing)}"] if comparison.differing else []
     left_out = [
         f"{len(names)} {ENTRY_ROWS[entry].plural} {why}"
-        for entry, changed in found.parts.items()
+        for entry, changed in comparison.parts.items()
         for why, names in changed.left_out.items()
         if why != _NEITHER
     ]

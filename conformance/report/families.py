@@ -15,7 +15,7 @@ _NAMED = 3
 
 
 def status_table(
-    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+    records: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
 ) -> tuple[list[str], list[list[str]]]:
     """Heads and body, safe for Markdown: a row per module, one per family where it has several, one for all.
 
@@ -26,7 +26,7 @@ def status_table(
     known: list[int] = []
     for module in specs.modules.values():
         parts = [of_module(part, module.name) for part in rows]
-        files, length = _port_source(found, parts)
+        files, length = _port_source(records, parts)
         known += [] if length is None else [length]
         everything = [row for part in parts for row in part]
         single = len(module.families) == 1
@@ -71,9 +71,9 @@ def _columns(names: Sequence[str], verdicts: Sequence[Sequence[Sequence[str]]]) 
     return [([about, *(f"{title} ({about})" for title in titles)], first) for about, first in called]
 
 
-def _port_source(found: Sequence[Record], parts: Sequence[Sequence[KernelResult]]) -> tuple[list[str], int | None]:
+def _port_source(records: Sequence[Record], parts: Sequence[Sequence[KernelResult]]) -> tuple[list[str], int | None]:
     """The port's files and their length, from the first record that knows them."""
-    for record, part in zip(found, parts, strict=True):
+    for record, part in zip(records, parts, strict=True):
         files = source_files(part)
         if files:
             return files, source_lines(list(part), record.run.source_lines)

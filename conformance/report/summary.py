@@ -122,22 +122,22 @@ def _verdict(name: str, record: Record, part: Sequence[KernelResult], specs: Spe
 
 
 def _remarks(
-    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+    records: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
 ) -> list[str]:
     whose = "{}: " if len(names) > 1 else ""
     return [
         f"**{remark.kind.capitalize()}:** {plain(shortened(whose.format(about) + remark.text, _LINE))}"
-        for remark, about in shared_remarks(found, names, rows, specs)
+        for remark, about in shared_remarks(records, names, rows, specs)
     ]
 
 
-def _changes(page: _Page, found: Changes) -> None:
-    page.add([f"**{plain(f'Against {shortened(found.about, _LINE)}: {found.counts}')}**"], "line")
-    page.add((plain(shortened(note, _LINE)) for note in found.notes), "note")
+def _changes(page: _Page, changes: Changes) -> None:
+    page.add([f"**{plain(f'Against {shortened(changes.about, _LINE)}: {changes.counts}')}**"], "line")
+    page.add((plain(shortened(note, _LINE)) for note in changes.notes), "note")
     for what, called in (("kernel", False), ("launcher", True)):
         for kind, heading in KINDS:
             title = f"Launchers: {heading.lower()}" if called else heading
-            some = found.of(kind, called)
+            some = changes.of(kind, called)
             lines = [f"{code(change.kernel)}: {plain(shortened(_told(change), 2 * _LINE))}" for change in some]
             worse = kind == "worse"
             page.add(lines, what, folded="" if worse else title, title=f"{title}:" if worse else "")

@@ -106,18 +106,18 @@ class _Kind:
     total: int
 
     @classmethod
-    def of(cls, entry: Entry, found: Sequence[Record], rows: Sequence[list[KernelResult]], specs: Specs) -> _Kind:
+    def of(cls, entry: Entry, records: Sequence[Record], rows: Sequence[list[KernelResult]], specs: Specs) -> _Kind:
         """That of ``entry``, of which the records have ``rows``."""
-        return cls(ENTRY_ROWS[entry].plural, modules_of(entry, found, specs), max(map(len, rows)))
+        return cls(ENTRY_ROWS[entry].plural, modules_of(entry, records, specs), max(map(len, rows)))
 
 
-def _chosen(found: Sequence[Record], rows: Sequence[list[KernelResult]]) -> set[str]:
+def _chosen(records: Sequence[Record], rows: Sequence[list[KernelResult]]) -> set[str]:
     """The names that were asked for in one of the runs."""
-    return {row.name for record, part in zip(found, rows, strict=True) for row in part if _selected(record, row)}
+    return {row.name for record, part in zip(records, rows, strict=True) for row in part if _selected(record, row)}
 
 
 def _table(
-    kind: _Kind, found: Sequence[Record], rows: Sequence[list[KernelResult]], chosen: set[str], screen: Screen
+    kind: _Kind, records: Sequence[Record], rows: Sequence[list[KernelResult]], chosen: set[str], screen: Screen
 ) -> Table:
     """The figures by module and family of the ``chosen`` ones, of all where none is."""
     partly = 0 < len(chosen) < kind.total
@@ -131,7 +131,7 @@ def _table(
         table.add_column(kind.what, justify="right", no_wrap=True)
     if partly:
         table.add_column("selected", justify="right", no_wrap=True)
-    names = labels(found)
+    names = labels(records)
     for name in names:
         mark = "" if len(names) == 1 else f"\n{name}"
         for column in columns:

@@ -222,9 +222,9 @@ def _clean(judged: Judged, gated: bool) -> tuple[_Condition, tuple[str, ...]]:
     return _Condition("strict", not (bad or judged.problems), f"--strict, and {what}"), tuple(why)
 
 
-def _compared(found: Changed, entry: Entry) -> str:
+def _compared(changed: Changed, entry: Entry) -> str:
     what = ROWS[entry].plural
-    return f"{len(found.worse)} worse and {len(found.better)} better of {found.compared} {what} compared"
+    return f"{len(changed.worse)} worse and {len(changed.better)} better of {changed.compared} {what} compared"
 
 
 def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> str | None:

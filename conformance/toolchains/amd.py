@@ -1,8 +1,9 @@
 """A compiler for AMD code objects, from what the machine has. No GPU is needed, and none is used.
 
-In this order: ROCm's own clang or hipcc; a clang with the AMDGPU target and device libraries (Debian: clang-19,
-rocm-device-libs, libamdhip64-dev); the clang of the PyPI package ziglang with device libraries and the minimal HIP
-header of this package, which is enough for this repository's kernels.
+In this order: ROCm's own clang or hipcc; a clang with the AMDGPU target, HIP's headers and device libraries (Debian:
+clang-19, rocm-device-libs, libamdhip64-dev); the clang of the PyPI package ziglang with device libraries and the
+minimal HIP header of this package, which is enough for this repository's kernels. The last two take headers and
+libraries of a release in the cache (``conformance.toolchains.fetched``) before those of the system.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import Literal
 from conformance.processes import InfrastructureError
 from conformance.processes.supervisor import run_bounded
 from conformance.toolchains.device_libraries import completed, find_device_libraries, llvm_version
-from conformance.toolchains.headers import headers_of, hip_version, with_releases
+from conformance.toolchains.fetched import fetched, library_roots
+from conformance.toolchains.headers import GET, headers_of, hip_version, with_releases
 from conformance.toolchains.make_rules import prerequisites
 from conformance.toolchains.search import first_line, on_path, output_of, rocm_folders, zig, zig_headers
 from conformance.toolchains.targets import AmdError, AmdTarget, target
@@ -250,13 +252,13 @@ def _clang(targets: Sequence[AmdTarget]) -> AmdToolchain | str:
     unknown = [target.name for target in targets if "gfx906" in cpus and target.processor not in cpus]
     if unknown:
         return f"{clang} does not know {', '.join(unknown)}"
-    roots = [*rocm_roots(), Path("/usr")]
-    libraries = find_device_libraries(roots)
+    version = _version((clang,))
+    libraries = _libraries(version)
     if libraries is None:
-        return "no device libraries (ocml.bc)"
+        return f"no device libraries (ocml.bc) for {clang}; {GET} brings them"
+    roots = [*rocm_roots(), *(release.folder for release in fetched()), Path("/usr")]
     include = next((root / "include" for root in roots if (root / "include/hip/hip_runtime.h").is_file()), None)
     tree = completed(libraries, (clang,), targets, include)
-    version = _version((clang,))
     # This clang writes version 5 by default but links the constant of version 4.
     headers = [f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN]
     if include is not None:
@@ -265,6 +267,12 @@ def _clang(targets: Sequence[AmdTarget]) -> AmdToolchain | str:
     name = f"{version} with {_of_libraries(libraries, version)}{_of_release(headers_of(options))}"
     identity = f"{version} {_of_file(Path(clang))} {tree.name}{_of_headers(include)}"
     return AmdToolchain("clang", (clang,), tuple(options), name, identity, include is None)
+
+
+def _libraries(version: str) -> Path | None:
+    """Device libraries for the clang that says this ``version`` of itself."""
+    major = _MAJOR.search(version)
+    return find_device_libraries([*rocm_roots(), *library_roots(int(major[1]) if major else None), Path("/usr")])
 
 
 def _headers_of(include: Path) -> tuple[str, ...]:
@@ -281,11 +289,11 @@ def _zig(targets: Sequence[AmdTarget]) -> AmdToolchain | str:
     command = zig("clang")
     if not command:
         return "the PyPI package ziglang is not installed (pip install ziglang)"
-    libraries = find_device_libraries([*rocm_roots(), Path("/usr")])
-    if libraries is None:
-        return "no device libraries (ocml.bc; Debian's package rocm-device-libs has them)"
-    tree = completed(libraries, command, targets, None)
     version = _version(command)
+    libraries = _libraries(version)
+    if libraries is None:
+        return f"no device libraries (ocml.bc; Debian's package rocm-device-libs has them, and {GET} brings them)"
+    tree = completed(libraries, command, targets, None)
     options = (
         *(f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-isystem", str(zig_headers())),
         "-mcode-object-version=5",

@@ -20,7 +20,8 @@ from pathlib import Path
 from conformance.files import cache_folder
 from conformance.toolchains.targets import AmdError, AmdTarget
 
-_LIBRARIES = ("ocml.bc", "ockl.bc")
+LIBRARIES = ("ocml.bc", "ockl.bc")
+"""Those that clang links into every kernel, as far as it calls them."""
 
 # File to constant, its type and value; clang's choice for a kernel that is built without fast maths.
 _CONSTANTS: Mapping[str, tuple[str, str, int]] = {
@@ -47,9 +48,12 @@ _GLOBS = (
 
 def find_device_libraries(roots: Sequence[Path]) -> Path | None:
     """The first folder with ocml and ockl: where ``$HIP_DEVICE_LIB_PATH`` says, under ``roots``, or in triton."""
-    return next(
-        (folder for folder in _folders(roots) if all((folder / library).is_file() for library in _LIBRARIES)), None
-    )
+    return next(all_device_libraries(roots), None)
+
+
+def all_device_libraries(roots: Sequence[Path]) -> Iterator[Path]:
+    """Every folder with ocml and ockl, in that order."""
+    return (folder for folder in _folders(roots) if all((folder / library).is_file() for library in LIBRARIES))
 
 
 def _folders(roots: Sequence[Path]) -> Iterator[Path]:
@@ -74,7 +78,7 @@ def llvm_version(libraries: Path) -> str:
     ``LLVM15.0.5``: its length and characters take six bits each, aligned to nothing.
     """
     try:
-        with (libraries / _LIBRARIES[0]).open("rb") as file:
+        with (libraries / LIBRARIES[0]).open("rb") as file:
             head = file.read(96)
     except OSError:
         return ""

@@ -26,7 +26,11 @@ OF_ROCM = frozenset(
 
 HEADER_PACKAGES = "ROCm's package hip-dev (Debian: libamdhip64-dev)"
 
-NEWER = "this says nothing of the port: install a newer ROCm, or name its folder in ROCM_PATH"
+GET = "`candle-parity toolchain --get hip-7.2`"
+"""The command that brings the headers and device libraries of the newest HIP of hip_releases.yaml."""
+
+NEWER_ROCM = "this says nothing of the port: install a newer ROCm, or name its folder in ROCM_PATH"
+NEWER = f"this says nothing of the port: {GET} brings newer headers; or install a newer ROCm, or name it in ROCM_PATH"
 
 _FUNCTIONS = Path(__file__).with_name("hip_functions.yaml")
 _VERSION = re.compile(r"^#define HIP_VERSION_(MAJOR|MINOR) +(\d+)", re.MULTILINE)

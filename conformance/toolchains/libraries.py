@@ -12,7 +12,7 @@ from pathlib import Path
 from conformance.processes import InfrastructureError
 from conformance.processes.supervisor import run_bounded
 from conformance.toolchains.amd import ENVIRONMENT, HIPCC_KINDS, SECONDS, CompileFailure, find_toolchain
-from conformance.toolchains.headers import headers_of, with_releases
+from conformance.toolchains.headers import GET, headers_of, with_releases
 from conformance.toolchains.targets import AmdError, target
 
 _OF_HOST = re.compile(
@@ -65,7 +65,7 @@ def amd_library_compiler(arch: str) -> LibraryCompiler | str:
     if found.minimal_headers:
         return (
             f"linked launchers need HIP's own headers, which {found.name} lacks; install ROCm, or on Debian and Ubuntu "
-            "the package libamdhip64-dev"
+            f"the package libamdhip64-dev, or let {GET} bring them"
         )
     flags = ("-x", "hip", f"--offload-arch={wanted.name}", *found.options, "-O3", "-std=c++17", *_AS_LIBRARY)
     return LibraryCompiler((*found.command, *flags), found.name, found.identity)

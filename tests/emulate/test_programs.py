@@ -96,12 +96,16 @@ def test_code_for_another_gpu_is_not_launched(built: Build) -> None:
 
 
 @pytest.mark.nightly("builds the runtime of programs and a program")
-def test_a_fault_names_kernel_thread_and_allocation_and_is_an_error_to_the_program(built: Build) -> None:
-    done = emulate("--arch", "gfx942", "--", built("saxpy.hip", "gfx942"), 100000)
+def test_a_fault_names_kernel_line_thread_allocation_and_launch_and_is_an_error_to_the_program(built: Build) -> None:
+    done = emulate("--arch", "gfx942", "--", built("saxpy.hip", "gfx942"), 100000, folder=PROGRAMS)
     assert done.returncode == 1
     assert "hipGetLastError(): hipErrorIllegalAddress" in done.stdout
     assert "kernel saxpy: block (0,0,0), thread (0,0,0)" in done.stderr
     assert "past the end of the 4000-byte allocation of argument 2" in done.stderr
+    lines = (PROGRAMS / "saxpy.hip").read_text(encoding="utf-8").splitlines()
+    numbers = {word: next(n for n, line in enumerate(lines, 1) if word in line) for word in ("y[i] =", "<<<4, 64>>>")}
+    assert f"saxpy.hip:{numbers['y[i] =']} (0x" in done.stderr
+    assert done.stderr.endswith(f"; launched at saxpy.hip:{numbers['<<<4, 64>>>']} in main\n")
 
 
 @pytest.mark.nightly("builds the runtime of programs and a program")

@@ -80,7 +80,6 @@ class Tree:
     markers: Path
     expected: dict[str, frozenset[Status]] = field(default_factory=dict)
     harm: dict[str, str] = field(default_factory=dict)
-    modules: tuple[str, ...] = ()
 
     def mistakes(self, record: dict[str, Any]) -> list[str]:
         """A line for every kernel of ``record`` with a status that is not right for it."""
@@ -113,7 +112,7 @@ def build(folder: Path, *, small: bool, sandbox: bool = True) -> Tree:
 class _Builder:
     def __init__(self, folder: Path, shares: dict[str, int]) -> None:
         self._shares = shares
-        self._tree = Tree(folder / "tree", folder / "markers", modules=tuple(shares))
+        self._tree = Tree(folder / "tree", folder / "markers")
         self._free = list(_in_turn(shares))
         for path in (self._tree.path, self._tree.markers):
             path.mkdir(parents=True)

@@ -16,7 +16,8 @@ For users of `run` and of the commands that share options with it: every option,
 it, and its name in [candle-parity.toml](declaration.md) and in pytest. `candle-parity COMMAND --help` lists all options
 of one command, also those that no other command has.
 
-A key with `[gate]` stands in that table of the file. The last column uses these names:
+A key with `[gate]` stands in that table of the file. An option with "yes" is an option of pytest too, where `--wave` is
+called `--parity-wave`, and so on. The last column uses these names:
 """
 
 COLUMNS = "| option | meaning | key in the file | pytest | commands |\n|---|---|---|---|---|\n"
@@ -41,7 +42,7 @@ def _row(row: Option) -> str:
     flags = [*row.flags, f"--no-{row.long.removeprefix('--')}"] if toggle else list(row.flags)
     option = ", ".join(f"`{flag}`" for flag in flags) + (f" `{value}`" if value else "")
     key = f"`{row.name}`{' in `[gate]`' if row.group == GATE else ''}" if row.in_file else ""
-    pytest = f"`--parity-{row.long.removeprefix('--')}`" if row.pytest else ""
+    pytest = "yes" if row.pytest else ""
     meaning = row.help.replace("|", "\\|").replace("%%", "%")
     return f"| {option} | {meaning} | {key} | {pytest} | {_commands(row.commands)} |\n"
 

@@ -44,6 +44,7 @@ ELSEWHERE = {
     "emulate": "builds the runtime of programs; tests/emulate",
     "capture": "runs a program on a GPU, or an emulated one; tests/capture",
     "candle-parity compare": "needs a repository with two commits; tests/cli/test_compare_command.py",
+    "candle-parity toolchain --": "downloads packages, or reads those that somebody has; tests/toolchains",
     "--write": "edits the specs; tests/growing",
     "--watch": "goes on until Ctrl-C; tests/cli/test_watch.py",
     "ports ports.toml": "judges for minutes; tests/cli/test_ports.py",

@@ -20,11 +20,12 @@ from pathlib import Path
 from conformance.files import cache_folder
 from conformance.processes import InfrastructureError
 from conformance.processes.supervisor import run_bounded
+from conformance.toolchains.debian import PackageError, unpack
 from tests.rocm_libraries.releases import Release
 
 SWITCH = "CANDLE_PARITY_ROCM_LIBRARIES"
 MULTIARCH = "x86_64-linux-gnu"
-_PROGRAMS = ("apt-get", "apt-cache", "dpkg-deb", "unshare", "mount", "ldconfig")
+_PROGRAMS = ("apt-get", "apt-cache", "unshare", "mount", "ldconfig")
 _KEYRINGS = ("debian-archive-keyring.gpg", "debian-archive-keyring.pgp")
 _SECONDS = 300.0
 """For one call of apt."""
@@ -130,7 +131,10 @@ def _unpack(apt: _Apt, new: Path) -> dict[str, str]:
     versions = apt.versions()
     (new / "base").mkdir(parents=True)
     for deb in apt.download(versions):
-        run("dpkg-deb", "-x", str(deb), str(new / "base"), why=f"{deb.name} cannot be unpacked")
+        try:
+            unpack(deb.read_bytes(), new / "base", deb.name)
+        except PackageError as error:
+            raise Unavailable(str(error)) from None
         deb.unlink()
     base, hip = new / "base/usr/lib" / MULTIARCH, new / "hip/usr/lib" / MULTIARCH
     hip.mkdir(parents=True)

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from conformance.toolchains.fetched import packages_of
+
+HEADERS = "libamdhip64-dev"
+
 
 @dataclass(frozen=True)
 class Release:
@@ -19,9 +23,13 @@ class Release:
 
     name: str
     suites: tuple[str, ...]
-    version: str
     packages: tuple[str, ...]
     alone: tuple[str, ...]
+
+    @property
+    def version(self) -> str:
+        """That of the headers which ``candle-parity toolchain`` brings: all of HIP's own packages have it."""
+        return next(row.version for row in packages_of(self.name) if row.package == HEADERS)
 
     @property
     def major(self) -> str:
@@ -34,15 +42,13 @@ RELEASES = (
     Release(
         name="6.4",
         suites=("sid",),
-        version="6.4.3-5",
         packages=("libamdhip64-6", "libhiprtc6"),
-        alone=("libhiprtc-builtins6", "libamdhip64-dev"),
+        alone=("libhiprtc-builtins6", HEADERS),
     ),
     Release(
         name="7.2",
         suites=("experimental", "sid"),
-        version="7.2.4-1~exp2",
         packages=("libamdhip64-7", "libhiprtc7"),
-        alone=("libhiprtc-builtins7", "libamdhip64-dev"),
+        alone=("libhiprtc-builtins7", HEADERS),
     ),
 )

@@ -18,8 +18,11 @@ from conformance.processes import InfrastructureError
 from conformance.toolchains import amd as toolchains
 from conformance.toolchains.amd import KINDS, AmdToolchain, CompileFailure, find_toolchain
 from conformance.toolchains.device_libraries import find_device_libraries, llvm_version
+from conformance.toolchains.fetched import take
+from conformance.toolchains.headers import headers_of
 from conformance.toolchains.search import zig
 from conformance.toolchains.targets import AmdError, AmdTarget, target
+from tests.toolchains.packages import deb, headers
 
 
 @pytest.fixture(autouse=True)
@@ -355,6 +358,24 @@ def test_the_headers_of_the_installation_come_before_those_of_another_release(
     assert compile_cached(found, source, GFX942, []).code
     (include / "hip_version.h").write_text("#define HIP_VERSION_MAJOR 100\n")
     assert find_toolchain([GFX942], ["clang"]).identity != found.identity
+
+
+@pytest.mark.slow("starts clang")
+def test_a_release_in_the_cache_comes_before_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_kind("clang")
+    monkeypatch.delenv("ROCM_PATH", raising=False)
+    files = headers("99.0") | {"usr/include/hip/hip_runtime.h": b"#define __global__ __attribute__((global))\n"}
+    (tmp_path / "hip.deb").write_bytes(deb(files))
+    release = take(tmp_path / "hip.deb")
+    source = tmp_path / "a.hip"
+    source.write_text(
+        "#include <hip/hip_version.h>\n#if HIP_VERSION_MAJOR != 99\n#error another release\n#endif\n"
+        'extern "C" __global__ void k(int* out) { *out = HIP_VERSION_MAJOR; }\n'
+    )
+    found = find_toolchain([GFX942], ["clang"])
+    assert headers_of(found.options) == release.include
+    assert found.name.endswith("; headers of HIP 99.0")
+    assert compile_cached(found, source, GFX942, []).code
 
 
 def test_what_is_missing_is_said_with_the_packages_that_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,10 +42,23 @@ EXIT_CODES = "0 everything compiles; 1 something does not; 2 bad usage, bad inpu
 
 
 def options(parser: CommandParser) -> None:
-    parser.add_argument("--arch", default=DEFAULT_TARGETS, metavar="LIST", help=f"default: {DEFAULT_TARGETS}")
-    parser.add_argument("-j", "--jobs", type=workers, metavar="N", help="compilers at a time (default: 2)")
-    parser.add_argument("--out", type=Path, default=Path("build"), metavar="DIR", help="for DIR/ARCH/MODULE.hsaco")
-    parser.add_argument("--json", type=json_file, metavar="F", help="write a record that `report` joins to a run's")
+    parser.add_argument(
+        "--arch",
+        default=DEFAULT_TARGETS,
+        metavar="LIST",
+        help=f"AMD targets, separated by commas (default: {DEFAULT_TARGETS})",
+    )
+    parser.add_argument("-j", "--jobs", type=workers, metavar="N", help="how many compilers run at a time (default: 2)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("build"),
+        metavar="DIR",
+        help="write code objects to DIR/ARCH/MODULE.hsaco (default: build)",
+    )
+    parser.add_argument(
+        "--json", type=json_file, metavar="F", help="write a record; `report` joins it to that of a run"
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -82,9 +82,9 @@ def command(arguments: argparse.Namespace) -> int:
     return _exit_code(found, *names)
 
 
-def _exit_code(found: Comparison, old: str, new: str) -> int:
+def _exit_code(comparison: Comparison, old: str, new: str) -> int:
     """1 where anything became worse. That a kernel has no verdict any more is neither better nor worse."""
-    parts = found.parts.values()
+    parts = comparison.parts.values()
     if any(changed.worse for changed in parts):
         return NOT_MET
     lost = [name for changed in parts for name in changed.unjudged]

@@ -7,13 +7,12 @@ the same path as a run.
 from __future__ import annotations
 
 import argparse
-import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from conformance.cases import cases_for
-from conformance.cli.machine import Row, machine_rows
+from conformance.cli.machine import Row, machine_rows, rendered
 from conformance.cli.usage import CommandParser
 from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Tree
@@ -28,13 +27,10 @@ from conformance.runtimes.kind import Choice
 from conformance.session.setup import config_from, setup_from
 from conformance.settings import Settings
 from conformance.spec.load import Specs, load_specs
-from conformance.text import one_line
 
 KERNELS = Path(__file__).parents[1] / "doctor_kernels"
 KERNEL = "fill_u32"
 _CASES = 4
-_MARKS = {"ok": "ok", "todo": "!!", "none": "--"}
-_WIDTH, _HEAD = 118, 20
 
 EXAMPLES = (("candle-parity doctor", "what this machine can run, and what it lacks"),)
 EXIT_CODES = "0 kernels can be run here; 1 they cannot; 2 bad usage"
@@ -69,17 +65,6 @@ def _rows(arguments: argparse.Namespace) -> Iterator[Row]:
     chosen = f"{setup.runtime}{' (chosen by auto)' if settings.runtime == AUTO else ''}"
     yield Row("ok", "runtime", chosen, decides=True)
     yield from trial_rows(setup, load_specs())
-
-
-def rendered(row: Row) -> str:
-    """``ok  what   text``, and what to do on lines of its own."""
-    indent = " " * _HEAD
-    head = f"{_MARKS[row.state]}  {row.what:<{_HEAD - 4}}"
-    lines = textwrap.wrap(one_line(row.text), _WIDTH, initial_indent=head, subsequent_indent=indent)
-    if row.todo:
-        todo = f"-> {one_line(row.todo)}"
-        lines += textwrap.wrap(todo, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}   ")
-    return "\n".join(lines)
 
 
 def trial_rows(setup: Setup, specs: Specs) -> Iterator[Row]:

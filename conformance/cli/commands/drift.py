@@ -26,10 +26,12 @@ EXIT_CODES = "0 as the specs; 1 something differs; 2 bad usage or bad input"
 def options(parser: CommandParser) -> None:
     parser.add_argument("--candle", type=Path, required=True, metavar="PATH", help="the root of a Candle checkout")
     parser.add_argument(
-        "--write", action="store_true", help="update the lines in the specs, print YAML for new kernels"
+        "--write", action="store_true", help="update the line numbers in the specs, and print YAML for new kernels"
     )
     parser.add_argument("--json", type=json_file, metavar="F", help="write the differences as JSON")
-    parser.add_argument("-j", "--jobs", type=workers, metavar="N", help="preprocessors at a time (default: 2)")
+    parser.add_argument(
+        "-j", "--jobs", type=workers, metavar="N", help="how many preprocessors run at a time (default: 2)"
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -51,7 +51,9 @@ def options(parser: CommandParser) -> None:
     )
     parser.epilog = _EPILOG
     parser.add_argument("names", nargs="*", metavar="NAME", help="a kernel's name, or several: 'usquare_{f32,f16}'")
-    like = parser.add_argument("--like", metavar="KERNEL", help="the kernel that they are shaped like")
+    like = parser.add_argument(
+        "--like", metavar="KERNEL", help="an existing kernel with the same parameters and launch"
+    )
     parser.add_argument(
         "--own", action="store_true", help="start a kernel of the port's own, with its reference, in this folder"
     )
@@ -59,19 +61,28 @@ def options(parser: CommandParser) -> None:
     parser.add_argument(
         "--line", metavar="N", help="the line in Candle's source: one for all, or f32:12,f16:40; --write needs it"
     )
-    parser.add_argument("--ulp", metavar="N", help="the tolerance: steps that results may be off; or f32:0,f16:1")
-    parser.add_argument("--library-ulp", metavar="N", help="the error of the library function inside (default: 0)")
+    parser.add_argument(
+        "--ulp", metavar="N", help="the tolerance: how many steps results may be off, such as 1, or f32:0,f16:1"
+    )
+    parser.add_argument(
+        "--library-ulp", metavar="N", help="the error of a library function inside the formula, in steps (default: 0)"
+    )
     parser.add_argument("--source", metavar="TEXT", help="where the tolerance comes from")
-    parser.add_argument("--same-tolerance", action="store_true", help="that of --like holds, for the same reason")
+    parser.add_argument("--same-tolerance", action="store_true", help="use the tolerance of --like and its source")
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="the port's candle-parity.toml, whose own names --like then knows"
     )
-    parser.add_argument("--write", action="store_true", help="write it")
+    parser.add_argument("--write", action="store_true", help="write the edits; without it they are only printed")
     parser.add_argument(
         "--case-from", metavar="DIR#N", help="keep launch N of a recording of capture as a case, which replay judges"
     )
     parser.add_argument("--into", type=Path, default=PINNED, metavar="DIR", help=f"the folder of such cases ({PINNED})")
-    parser.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
+    parser.add_argument(
+        "--specs",
+        type=Path,
+        metavar="DIR",
+        help="a folder of specs to use in the place of those that come with candle-parity",
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -43,7 +43,12 @@ def options(parser: CommandParser) -> None:
         help="a folder of MODULE.traces.xz files (default: the shipped traces)",
     )
     take_patterns(parser, OVER_KERNELS)
-    parser.add_argument("--subject", choices=("kernels", "reference"), default="kernels", help="what is judged")
+    parser.add_argument(
+        "--subject",
+        choices=("kernels", "reference"),
+        default="kernels",
+        help="what is compared with the recorded results (default: kernels)",
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -72,12 +72,19 @@ EXIT_CODES = (
 
 def options(parser: CommandParser) -> None:
     parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
-    parser.add_argument("--annotations", action="store_true", help="print failures as GitHub shows them at the lines")
+    parser.add_argument("--annotations", action="store_true", help="print failures as GitHub's ::error lines")
     parser.add_argument("--badge", type=Path, metavar="F", help="write the coverage as a badge (SVG)")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="the file whose [gate] is asked")
-    parser.add_argument("--run-id", metavar="ID", help="refuse records of other runs (CANDLE_PARITY_RUN_ID of theirs)")
-    parser.add_argument("--source-url", type=_address, metavar="URL", help="HTML: where the port's sources can be read")
-    parser.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="ask the gates in the table [gate] of this file")
+    parser.add_argument("--run-id", metavar="ID", help="refuse a record whose CANDLE_PARITY_RUN_ID was another")
+    parser.add_argument(
+        "--source-url", type=_address, metavar="URL", help="HTML: link the port's lines to its sources at this address"
+    )
+    parser.add_argument(
+        "--wiring",
+        type=Path,
+        metavar="F",
+        help="add where Candle's Rust code asks for kernels, as `wiring --json` wrote it",
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:

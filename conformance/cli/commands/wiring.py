@@ -30,8 +30,18 @@ EXIT_CODES = "0 every kernel is asked for; 1 some are not, or are not in the spe
 
 def options(parser: CommandParser) -> None:
     parser.add_argument("--candle", type=Path, required=True, metavar="PATH", help="the root of a Candle checkout")
-    parser.add_argument("--backend", default="cuda_backend", metavar="B", help="a folder of candle-core/src, or a path")
-    parser.add_argument("--load", action="append", metavar="FN", help="one more function that loads a kernel by name")
+    parser.add_argument(
+        "--backend",
+        default="cuda_backend",
+        metavar="B",
+        help="the backend: a folder of candle-core/src, or a path (default: cuda_backend)",
+    )
+    parser.add_argument(
+        "--load",
+        action="append",
+        metavar="FN",
+        help="one more Rust function that loads a kernel by name; may be given several times",
+    )
     parser.add_argument(
         "--launched", action="append", type=Path, default=[], metavar="DIR", help="a recording of capture, as evidence"
     )

@@ -267,7 +267,7 @@ def _kept(key: str) -> _Read | None:
     return tuple(blocks), frozenset(row["always"]), bool(row["shared"])
 
 
-def _packed(found: _Read) -> bytes:
-    blocks, always, shared = found
+def _packed(read: _Read) -> bytes:
+    blocks, always, shared = read
     row = {"blocks": [asdict(block) for block in blocks], "always": sorted(always), "shared": shared}
     return json.dumps(row).encode()

@@ -92,17 +92,17 @@ def diagnostics(log: str) -> list[Diagnostic]:
     return _names_first(found)
 
 
-def _names_first(found: list[Diagnostic]) -> list[Diagnostic]:
-    """``found`` with an unknown name before the bracket that clang misses on its line: a launch with a cast to an
+def _names_first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """``diagnostics`` with an unknown name before the bracket that clang misses on its line: a launch with a cast to an
     unknown type gives both, the bracket first."""
-    for at, (one, then) in enumerate(pairwise(tuple(found))):
+    for at, (one, then) in enumerate(pairwise(tuple(diagnostics))):
         same = bool(one.places) and one.places[:1] == then.places[:1]
         if same and _BRACKET.search(one.text) and _UNKNOWN.search(then.text):
-            found[at], found[at + 1] = then, one
-    return found
+            diagnostics[at], diagnostics[at + 1] = then, one
+    return diagnostics
 
 
-def _add(found: list[Diagnostic], place: ErrorPlace) -> None:
-    if found and found[-1].places:
-        last = found[-1]
-        found[-1] = Diagnostic(last.text, (*last.places, place), last.stops)
+def _add(diagnostics: list[Diagnostic], place: ErrorPlace) -> None:
+    if diagnostics and diagnostics[-1].places:
+        last = diagnostics[-1]
+        diagnostics[-1] = Diagnostic(last.text, (*last.places, place), last.stops)

@@ -136,20 +136,20 @@ class _Taking:
         self._why: dict[Unit, str] = {}
         self._lost = False
 
-    def blame(self, found: Sequence[Diagnostic]) -> bool:
-        """Take out what ``found`` leads to; whether that is anything new."""
+    def blame(self, errors: Sequence[Diagnostic]) -> bool:
+        """Take out what ``errors`` lead to; whether that is anything new."""
         new = False
-        for each in found:
+        for each in errors:
             if each.stops or self._lost:
                 return False
             unit = self._unit(each)
             if unit is not None:
-                new = self._take(unit, self._words(unit, each)) or new
+                new = self._take(unit, self._reason(unit, each)) or new
         return new and not self._lost
 
-    def _unit(self, found: Diagnostic) -> Unit | None:
+    def _unit(self, error: Diagnostic) -> Unit | None:
         """The outermost definition that an error comes from: of a template, what instantiates it."""
-        for place in reversed(found.places):
+        for place in reversed(error.places):
             unit = unit_at(self._units, self._path(place.file), place.line)
             if unit is not None:
                 return unit
@@ -183,29 +183,29 @@ class _Taking:
                 self._take(other, through)
         return True
 
-    def _words(self, unit: Unit, found: Diagnostic) -> str:
+    def _reason(self, unit: Unit, error: Diagnostic) -> str:
         """What is wrong with ``unit``: the error of what it uses, where that is known, else its own."""
         for other, why in self._why.items():
             known = (*other.names, *other.kernels)
-            names = [name for name in known if re.search(rf"\b{re.escape(name)}\b", found.text)]
-            if not names and _UNNAMED in found.text and unit.mentions(other.names):
+            names = [name for name in known if re.search(rf"\b{re.escape(name)}\b", error.text)]
+            if not names and _UNNAMED in error.text and unit.mentions(other.names):
                 names = sorted(other.names)
             if other is not unit and names:
                 return _through(why, names[0])
-        place = found.places[0]
+        place = error.places[0]
         if self._path(place.file) not in self._texts:
             # In a header of the compiler's, or of ours: the user's own line is what led there.
-            own = next(place for place in found.places if self._path(place.file) in self._texts)
-            what = _WHAT.search(_NOTES.sub("", found.text))
-            return f"{self._label(self._path(own.file))}:{own.line}: {what[0] if what is not None else found.text}"
-        text = found.text.removeprefix(place.file)
+            own = next(place for place in error.places if self._path(place.file) in self._texts)
+            what = _WHAT.search(_NOTES.sub("", error.text))
+            return f"{self._label(self._path(own.file))}:{own.line}: {what[0] if what is not None else error.text}"
+        text = error.text.removeprefix(place.file)
         text = f"{self._label(self._path(place.file))}{_NOTES.sub('', text)}"
         if unit_at([unit], self._path(place.file), place.line) is not None:
             return text
-        return f"{text} (needed at {self._label(unit.file)}:{self._line_in(unit, found)})"
+        return f"{text} (needed at {self._label(unit.file)}:{self._line_in(unit, error)})"
 
-    def _line_in(self, unit: Unit, found: Diagnostic) -> int:
-        mine = (place.line for place in reversed(found.places) if self._path(place.file) == unit.file)
+    def _line_in(self, unit: Unit, error: Diagnostic) -> int:
+        mine = (place.line for place in reversed(error.places) if self._path(place.file) == unit.file)
         return next(mine, unit.first)
 
     def edited(self, folder: Path) -> tuple[str | None, list[str]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.runtime_compiler import RuntimeCompiler
 from conformance.toolchains.compile_error import first_error
-from conformance.toolchains.headers import HEADER_PACKAGES
+from conformance.toolchains.headers import GET, HEADER_PACKAGES
 
 if TYPE_CHECKING:
     from conformance.toolchains.amd import AmdToolchain
@@ -84,7 +84,7 @@ def require_hipcc(arch: str = "", alone: bool = False) -> AmdToolchain:
     except (AmdError, OSError) as error:
         raise NoHipcc(str(error)) from None
     if found.minimal_headers and not alone:
-        raise NoHipcc(f"{found.name} lacks HIP's headers; install {HEADER_PACKAGES}, or ROCm")
+        raise NoHipcc(f"{found.name} lacks HIP's headers; install {HEADER_PACKAGES}, or ROCm, or let {GET} bring them")
     return found
 
 

@@ -160,9 +160,9 @@ def _placed(unit: Unit, tokens: Sequence[Word], following: Unit | None) -> Unit:
     return replace(unit, last=last, region=tuple(region))
 
 
-def unit_at(found: Sequence[Unit], file: Path, line: int) -> Unit | None:
+def unit_at(units: Sequence[Unit], file: Path, line: int) -> Unit | None:
     """The unit that covers ``line`` of ``file``."""
-    return next((unit for unit in found if unit.file == file and unit.first <= line <= unit.last), None)
+    return next((unit for unit in units if unit.file == file and unit.first <= line <= unit.last), None)
 
 
 def without(text: str, taken: Mapping[Unit, Way]) -> str | None:

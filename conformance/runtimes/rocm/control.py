@@ -46,11 +46,13 @@ class RocmRuntime(OnDevice, HostLibraries):
         return None
 
 
-def lacking(found: Installation | None) -> str:
-    """What keeps ``found`` from being opened, or "", as far as its files say."""
-    if found is None:
+def lacking(installation: Installation | None) -> str:
+    """What keeps ``installation`` from being opened, or "", as far as its files say."""
+    if installation is None:
         return "no libamdhip64.so was found; install ROCm, or set ROCM_PATH to where it is"
-    return "" if found.rtc else f"there is no libhiprtc.so next to {found.hip}; install ROCm's hiprtc there"
+    return (
+        "" if installation.rtc else f"there is no libhiprtc.so next to {installation.hip}; install ROCm's hiprtc there"
+    )
 
 
 def shown_version(number: int) -> str:

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.toolchains.headers import HEADER_PACKAGES, NEWER, OF_ROCM, hip_in
+from conformance.toolchains.headers import HEADER_PACKAGES, NEWER_ROCM, OF_ROCM, hip_in
 
 _OF_COMGR = r"/comgr-[\w-]+/(?:input/|include/)?"
 _ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
@@ -38,7 +38,7 @@ def missing_header(log: str, flags: Sequence[str]) -> str | None:
         return None
     folder = _headers(flags)
     if folder is not None:
-        return f"it includes <{absent[1]}>, which {hip_in(folder)} does not have; {NEWER}"
+        return f"it includes <{absent[1]}>, which {hip_in(folder)} does not have; {NEWER_ROCM}"
     return (
         f"it includes <{absent[1]}>, which hiprtc does not supply, and ROCm's headers are not installed; install "
         f"{HEADER_PACKAGES}, or name ROCm's folder in ROCM_PATH"

@@ -37,6 +37,7 @@ std::atomic<u64> executed_total{0};
 std::atomic<u32> perturb_seed{0};
 std::string &last_late = *new std::string;  // the kernel that last did not end in time, under the launch mutex
 std::atomic<Otherwise> otherwise{Otherwise::None};
+std::atomic<Explain> explain{nullptr};
 
 // What is watched of launches, under the launch mutex.
 struct Watching {
@@ -214,6 +215,7 @@ Counts counted() {
 }
 void set_sites_folder(const std::string &folder) { watching().coverage.set_folder(folder); }
 void launch_otherwise(Otherwise how) { otherwise = how; }
+void explain_faults(Explain how) { explain = how; }
 
 Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra) {
   const std::lock_guard lock(launch_mutex());
@@ -303,7 +305,11 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   executed_total += progress.executed;
   if (watch) keep_seen(kernel, threads, watch);
   if (progress.stopped && progress.kind == Fault::Timeout) last_late = kernel.name;
-  if (progress.stopped) return fail(error_of(progress), "%s", progress.message.c_str());
+  if (progress.stopped) {
+    const Explain how = explain;
+    const std::string text = how ? how(kernel, progress.message) : progress.message;
+    return fail(error_of(progress), "%s", text.c_str());
+  }
   return simt::Success;
 }
 

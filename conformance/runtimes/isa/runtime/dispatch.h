@@ -25,6 +25,10 @@ void set_perturb(u32 seed);
 enum class Otherwise { None, Registers, Lds, Scratch, Exact, Arrived };
 void launch_otherwise(Otherwise how);
 
+// What makes of a fault's message in `kernel` the one that callers get; none by default. Called under the launch mutex.
+using Explain = std::string (*)(const Kernel &kernel, const std::string &message);
+void explain_faults(Explain explain);
+
 // Instructions that waves have executed in this process.
 u64 executed_instructions();
 

@@ -81,6 +81,7 @@ Object::Object(const std::string &file) {
       notes.remove_prefix(std::min<std::size_t>(notes.size(), 12 + u64{name} + ((u64{size} + 3) & ~u64{3})));
     }
   }
+  file_ = file;
   read_symbols(file);
   relocate(file);
   for (auto &[name, kernel] : kernels_) {

@@ -52,6 +52,7 @@ class Object {
   const std::map<std::string, Window, std::less<>> &globals() const { return globals_; }
   const Code &code() const { return code_; }
   u32 lds_limit() const { return target_.starts_with("gfx950") ? 160 * 1024 : 64 * 1024; }
+  const std::string &file() const { return file_; }
   Window image() const { return {image_.base, image_.base + image_.size}; }
 
  private:
@@ -66,6 +67,7 @@ class Object {
   std::map<std::string, Window, std::less<>> globals_;
   std::map<std::string, u64, std::less<>> descriptors_;
   std::string target_;
+  std::string file_;  // as it was loaded, for the lines of faults
   Code code_;
 };
 

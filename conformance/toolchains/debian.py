@@ -1,0 +1,93 @@
+"""Debian packages (.deb) unpacked without root, dpkg or another program.
+
+A package is an ar archive (deb(5)): ``debian-binary``, then ``control.tar`` and ``data.tar``, each compressed or not.
+The files are in ``data.tar``.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from conformance.errors import UserError
+
+MOST_BYTES = 512 << 20
+"""Of a package, and of its files together."""
+
+_MAGIC = b"!<arch>\n"
+_HEADER = 60
+_DATA = "data.tar"
+_READERS: Mapping[str, Callable[[io.BytesIO], Any]] = {
+    "": lambda packed: packed,
+    ".gz": lambda packed: gzip.GzipFile(fileobj=packed),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+    ".zst": zstandard.ZstdDecompressor(max_window_size=128 << 20).stream_reader,  # Ubuntu's
+}
+"""What reads ``data.tar``, by the rest of its name."""
+
+_DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
+"""Errors of these, which read from memory."""
+
+
+class PackageError(UserError, ValueError):
+    """A file that is no Debian package, or one that cannot be unpacked; one sentence."""
+
+
+def unpack(content: bytes, folder: Path, name: str) -> None:
+    """Write the files of the package with ``content``, which is called ``name``, below ``folder``.
+
+    Nothing is written elsewhere: not by a path, and not through a link. Raises ``PackageError``, and ``OSError`` where
+    a file cannot be written.
+    """
+    if not hasattr(tarfile, "tar_filter"):
+        raise PackageError(f"{name}: this Python cannot keep an archive from writing elsewhere; take 3.11.4 or newer")
+    suffix, packed = _data_of(content, name)
+    try:
+        data = _READERS[suffix](io.BytesIO(packed)).read(MOST_BYTES + 1)
+    except _DAMAGED as error:
+        raise _damaged(name, error) from None
+    except KeyError:
+        raise PackageError(f"{name}: its {_DATA}{suffix} is compressed in a way that is not known here") from None
+    if len(data) > MOST_BYTES:
+        raise PackageError(f"{name}: has more than {MOST_BYTES >> 20} MiB of files; give a smaller package")
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            archive.extractall(folder, list(_wanted(archive)), filter="tar")
+    except tarfile.TarError as error:
+        raise _damaged(name, error) from None
+
+
+def _wanted(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The files, folders and links of ``archive``; to make a device needs root."""
+    return (one for one in archive if one.isreg() or one.isdir() or one.issym() or one.islnk())
+
+
+def _damaged(name: str, error: Exception) -> PackageError:
+    return PackageError(f"{name}: its {_DATA} cannot be unpacked ({error}); get the package again")
+
+
+def _data_of(content: bytes, name: str) -> tuple[str, bytes]:
+    """What follows ``data.tar`` in the name of that member (``.xz``), and its bytes."""
+    if not content.startswith(_MAGIC):
+        raise PackageError(f"{name}: is no Debian package; give a file that ends with .deb")
+    at = len(_MAGIC)
+    while at + _HEADER <= len(content):
+        head = content[at : at + _HEADER]
+        member, size = head[:16].decode("ascii", "replace").rstrip(" /"), head[48:58].strip()
+        if not head.endswith(b"`\n") or not size.isdigit():
+            break
+        start, end = at + _HEADER, at + _HEADER + int(size)
+        if member.startswith(_DATA) and end <= len(content):
+            return member.removeprefix(_DATA), content[start:end]
+        at = end + end % 2  # members begin at even offsets
+    raise PackageError(f"{name}: is a Debian package that is cut short or damaged; get it again")
