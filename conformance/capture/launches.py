@@ -20,7 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from conformance.capture.plan import SAME
 from conformance.errors import UserError
+from conformance.port.declared.names import Names
 
 _LOG = "candle-parity capture log 1 "
 _LAUNCH = "candle-parity launch 1\n"
@@ -99,12 +101,14 @@ class RecordedLaunch:
     args: tuple[bytes | RecordedBuffer | None, ...]
 
 
-def read_logs(folder: Path) -> list[Log]:
-    """The logs of every process in ``folder``; launches are numbered in the order of their time."""
+def read_logs(folder: Path, names: Names = SAME) -> list[Log]:
+    """The logs of every process in ``folder``; launches are numbered in the order of their time, and kernels have
+    Candle's names, which the program's differ from as ``names`` says."""
     logs = [log for log in map(_log, sorted(folder.glob("*.log"))) if log is not None]
     every = sorted((seen for log in logs for seen in log.launches), key=lambda seen: seen.time)
     for number, seen in enumerate(every, 1):
         seen.number = number
+        seen.kernel = names.candle(seen.kernel) or f"the port's own {seen.kernel}"
     return logs
 
 

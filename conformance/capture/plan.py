@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.dtypes import dtype
+from conformance.port.declared.names import Names
 from conformance.spec.kernel import Kernel, Parameter
 
 FOLDER = "CANDLE_PARITY_CAPTURE"
@@ -14,6 +15,9 @@ FOLDER = "CANDLE_PARITY_CAPTURE"
 
 PLAN = "plan"
 """The name of the plan's file in that folder."""
+
+SAME = Names()
+"""Of a port that calls every kernel as Candle does."""
 
 _VERSION = "candle-parity capture plan 1"
 
@@ -28,16 +32,17 @@ class Bounds:
     most_bytes: int
 
 
-def plan_text(kernels: Iterable[Kernel], bounds: Bounds) -> str:
-    """The plan by which launches of ``kernels`` are recorded within ``bounds``."""
+def plan_text(kernels: Iterable[Kernel], bounds: Bounds, names: Names = SAME) -> str:
+    """The plan by which launches of ``kernels``, which the port calls as ``names`` says, are recorded within
+    ``bounds``."""
     lines = [_VERSION, f"first {bounds.first}", f"every {bounds.every}", f"most_bytes {bounds.most_bytes}"]
-    lines += [" ".join(("kernel", kernel.name, *map(_spelled, kernel.params))) for kernel in kernels]
+    lines += [" ".join(("kernel", names.port(kernel.name), *map(_spelled, kernel.params))) for kernel in kernels]
     return "\n".join(lines) + "\n"
 
 
-def write_plan(folder: Path, kernels: Iterable[Kernel], bounds: Bounds) -> None:
+def write_plan(folder: Path, kernels: Iterable[Kernel], bounds: Bounds, names: Names = SAME) -> None:
     """Write the plan into ``folder``."""
-    (folder / PLAN).write_text(plan_text(kernels, bounds), encoding="utf-8")
+    (folder / PLAN).write_text(plan_text(kernels, bounds, names), encoding="utf-8")
 
 
 def _spelled(parameter: Parameter) -> str:

@@ -22,6 +22,7 @@ from conformance.cases.launch import Buffer, Null, Scalar
 from conformance.cases.never_launched import never_launched
 from conformance.errors import UsageError
 from conformance.outcome import Failure, KernelResult
+from conformance.port.declared.names import names_of
 from conformance.replay.traces import Traces
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
@@ -47,6 +48,17 @@ def neg(inp: RecordedBuffer, out: RecordedBuffer, numel: int = 2) -> RecordedLau
 def test_the_plan_has_each_parameter_by_what_it_is() -> None:
     text = plan_text([KERNELS["affine_f32"]], Bounds(1, 0, 7))
     assert text.splitlines()[1:] == ["first 1", "every 0", "most_bytes 7", "kernel affine_f32 i8 i8 r r w s4 s4"]
+
+
+def test_a_kernel_is_recorded_under_the_ports_name_and_judged_under_candles(tmp_path: Path) -> None:
+    names = names_of([("uneg_f32", "neg_float")], KERNELS, "candle-parity.toml")
+    text = plan_text([KERNELS["uneg_f32"], KERNELS["uexp_f32"]], Bounds(1, 0, 7), names)
+    assert [line.split()[1] for line in text.splitlines()[-2:]] == ["neg_float", "uexp_f32"]
+    launched = ("neg_float", "uneg_f32", "mine")
+    lines = [f"launch {n} {n} count {name} 1,1,1 1,1,1 0 -\n" for n, name in enumerate(launched)]
+    (tmp_path / "7-1.log").write_text(HEAD + "".join(lines))
+    (log,) = read_logs(tmp_path, names)
+    assert [one.kernel for one in log.launches] == ["uneg_f32", "the port's own uneg_f32", "mine"]
 
 
 def test_every_row_of_the_table_names_buffers_of_its_family() -> None:

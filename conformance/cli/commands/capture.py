@@ -30,6 +30,9 @@ from conformance.emulate.installation import environment, installation
 from conformance.engine.recordings import JudgeReference
 from conformance.engine.run import run
 from conformance.errors import UsageError
+from conformance.port.config import config_file_in, read_config
+from conformance.port.declared.declared import declared_in
+from conformance.port.declared.names import Names
 from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
 from conformance.report.lines import rendered
@@ -81,6 +84,8 @@ def options(parser: CommandParser) -> None:
         metavar="MIB",
         help=f"record at most so many MiB of buffers of each process ({_MOST_BYTES})",
     )
+    named = "the port's candle-parity.toml, for its own names of kernels (default: the one in this folder)"
+    parser.add_argument("--config", type=Path, metavar="FILE", help=named)
     parser.add_argument("-j", dest="jobs", type=partial(_count, 1), default=None, metavar="N", help="judges")
     parser.add_argument("--json", type=Path, metavar="F", help="write the record")
     parser.add_argument("--md", type=Path, metavar="F", help="write the report as Markdown")
@@ -95,8 +100,10 @@ def command(arguments: argparse.Namespace) -> int:
     if not program and not raw.is_dir():
         raise UsageError("capture needs a program: candle-parity capture -o DIR -- COMMAND")
     specs = load_specs()
+    file = arguments.config or config_file_in(Path())
+    names = declared_in(None if file is None else read_config(file), specs.kernels, specs.launchers).names
     if program:
-        _record(program, arguments, specs)
+        _record(program, arguments, specs, names)
     if not raw.is_dir():
         print(
             "candle-parity: no launch of a GPU kernel was seen, so nothing was judged; a program that is linked with "
@@ -104,7 +111,7 @@ def command(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return BAD_INPUT
-    about, logs = About.read(raw), read_logs(raw)
+    about, logs = About.read(raw), read_logs(raw, names)
     found = tallies(logs)
     try:
         converted = to_traces(in_order(logs), specs.kernels, arguments.out, about.recording)
@@ -119,7 +126,7 @@ def command(arguments: argparse.Namespace) -> int:
     return _judge(arguments, specs, about, logs, found, converted)
 
 
-def _record(program: Sequence[str], arguments: argparse.Namespace, specs: Specs) -> None:
+def _record(program: Sequence[str], arguments: argparse.Namespace, specs: Specs, names: Names) -> None:
     """Run the program, with its launches recorded as the options say."""
     for pattern in arguments.only:
         if not any(fnmatchcase(name, pattern) for name in specs.kernels):
@@ -137,7 +144,7 @@ def _record(program: Sequence[str], arguments: argparse.Namespace, specs: Specs)
         runtime=None if arch is None else KIND.name,
     )
     with new_recording(arguments.out) as out:
-        write_plan(out / RAW, kernels, Bounds(arguments.first, arguments.every, arguments.most_bytes * _MIB))
+        write_plan(out / RAW, kernels, Bounds(arguments.first, arguments.every, arguments.most_bytes * _MIB), names)
         about.write(out / RAW)
         try:
             ended = run_program(program, library, out / RAW, variables)
