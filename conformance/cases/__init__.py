@@ -83,7 +83,7 @@ def launch_for(kernel: Kernel, case: Case, salt: str = "") -> Launch:
 def launch_with(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """The argument list of ``case`` with data from ``stream``; raises as ``launch_for`` does."""
     if case.kernel != kernel.name:
-        raise ValueError(f"case {case.id} is one of kernel {case.kernel}, not of {kernel.name}")
+        raise ValueError(f"case {case.id} belongs to kernel {case.kernel}, not to {kernel.name}")
     try:
         return family_of(kernel).build(kernel, case, stream)
     except OverflowError as error:

@@ -38,7 +38,7 @@ def adapted(row: AdapterRow, kernel: Kernel, case: Case, launch: Launch, wave: i
         twin = launch_for(kernel, replace(case, fields=tuple({**dict(case.fields), "info": "given"}.items())))
         told |= {argument.name: argument for argument in twin.args if argument.name in untold}
     whole = replace(launch, args=tuple(candles.values()))
-    names = {**names_of_launch(case, whole, wave), **{f"{name}_is_null": int(name in nulls) for name in candles}}
+    names = names_of_launch(case, whole, wave)
     passed = tuple(_argument(number, one, candles, told, names) for number, one in enumerate(row.params, 1))
     return replace(launch, passed=passed)
 
@@ -56,7 +56,10 @@ def _argument(
 ) -> Argument | Bytes:
     if one.candle is not None:
         if one.candle not in candles:
-            raise ValueError(f"parameter {number}: Candle has no {one.candle!r}; it has {', '.join(candles)}")
+            raise ValueError(
+                f"parameter {number}: Candle's kernel has no argument {one.candle!r}; expected one of "
+                f"{', '.join(candles)}"
+            )
         return candles[one.candle]
     try:
         if one.value is not None and one.value.array is None:
@@ -75,7 +78,7 @@ def _packed(one: OwnParameter, told: Mapping[str, Argument], names: Mapping[str,
     for field, at in zip(one.struct, layout.offsets, strict=True):
         given = _content(field, told, names)
         if given.size > field.room:
-            raise ValueError(f"a field of {field.room} elements gets {given.size} here; raise its room")
+            raise ValueError(f"a field with room for {field.room} elements would get {given.size}; raise its room")
         content[at : at + given.nbytes] = given.tobytes()
     return bytes(content)
 
@@ -117,7 +120,10 @@ def _content(one: OwnValue, told: Mapping[str, Argument], names: Mapping[str, in
         if isinstance(source, Null):  # of a launch without dimensions, where info has nothing to say
             source = Buffer(source.name, "size_t", "in", np.zeros(0, np.uint64))
         if not _is_array(source):
-            raise ValueError(f"{one.array!r} is not an array of Candle's here; there are {', '.join(_arrays(told))}")
+            raise ValueError(
+                f"{one.array!r} is no array argument of Candle's kernel here; expected one of "
+                f"{', '.join(_arrays(told))}"
+            )
         every = [int(number) for number in source.data[source.start :]]
         first, count = _number(one.first, names), _number(one.count or "0", names)
         if not 0 <= first <= first + count <= len(every):
@@ -126,7 +132,7 @@ def _content(one: OwnValue, told: Mapping[str, Argument], names: Mapping[str, in
     try:
         return np.array(numbers, dtype=kind)
     except OverflowError:
-        raise ValueError(f"{max(numbers, key=abs)} is no {one.type}") from None
+        raise ValueError(f"{max(numbers, key=abs)} does not fit into {one.type}") from None
 
 
 def _number(text: str, names: Mapping[str, int]) -> int:

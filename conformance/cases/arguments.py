@@ -63,7 +63,7 @@ class Fields:
         """Field ``name``, one of ``known``; raises ``ValueError`` otherwise."""
         value = self._values.get(name, default)
         if value not in known:
-            raise ValueError(f"case {self.case.id}: {name} is one of {', '.join(known)}, not {value!r}")
+            raise ValueError(f"case {self.case.id}: {name} must be one of {', '.join(known)}, not {value!r}")
         return value
 
     def number(self, name: str, default: int, least: int = 0, most: int = 2**31 - 1) -> int:
@@ -72,7 +72,7 @@ class Fields:
         if text is None:
             return default
         if not (text.isascii() and text.isdecimal() and len(text) <= 18 and least <= int(text) <= most):
-            raise ValueError(f"case {self.case.id}: {name} is an integer from {least} to {most}, not {text!r}")
+            raise ValueError(f"case {self.case.id}: {name} must be an integer from {least} to {most}, not {text!r}")
         return int(text)
 
     def shape(self, rank: int | None = None) -> tuple[int, ...]:
@@ -80,7 +80,7 @@ class Fields:
         sizes = self.case.integers("shape")
         if any(size < 0 for size in sizes) or (rank is not None and len(sizes) != rank):
             wanted = "sizes of 0 or more" if rank is None else f"{rank} sizes of 0 or more"
-            raise ValueError(f"case {self.case.id}: shape has {wanted}, not {list(sizes)}")
+            raise ValueError(f"case {self.case.id}: shape must have {wanted}, not {list(sizes)}")
         return sizes
 
     def layout(self, name: str, shape: tuple[int, ...], start: str, default: str = "contiguous") -> Layout:
@@ -117,7 +117,7 @@ def multiple(fields: Fields, name: str, default: int, unit: int) -> int:
     """Field ``name``, a positive multiple of ``unit``; raises ``ValueError`` otherwise."""
     value = fields.number(name, default, 1)
     if value % unit:
-        raise ValueError(f"case {fields.case.id}: {name} is a multiple of {unit} for this kernel, not {value}")
+        raise ValueError(f"case {fields.case.id}: {name} must be a multiple of {unit} for this kernel, not {value}")
     return value
 
 
@@ -164,11 +164,15 @@ def info(fields: Fields, name: str, layouts: Sequence[Layout], nullable: bool = 
     told = told_shape(fields, layouts[0].shape)
     if asked == "null":
         if fields.has("outermost"):
-            raise ValueError(f"case {fields.case.id}: outermost is a size in {name}: info=null is not allowed")
+            raise ValueError(
+                f"case {fields.case.id}: outermost is written into {name}, so info=null does not go with it"
+            )
         if not nullable:
-            raise ValueError(f"case {fields.case.id}: this kernel reads {name} always: info=null is not allowed")
+            raise ValueError(f"case {fields.case.id}: this kernel always reads {name}, so info=null is not allowed")
         if not contiguous:
-            raise ValueError(f"case {fields.case.id}: info=null means contiguous operands, but a layout is not")
+            raise ValueError(
+                f"case {fields.case.id}: info=null means contiguous operands; leave out the layout that is not"
+            )
         return Null(name)
     array = info_array(told, *(placed.strides for placed in layouts))
     return Buffer(name, "size_t", "in", array)
@@ -181,9 +185,7 @@ def told_shape(fields: Fields, shape: tuple[int, ...]) -> tuple[int, ...]:
         return shape
     axis = next((axis for axis, size in enumerate(shape) if size > 1), None)
     if axis is None or 0 in shape:
-        raise ValueError(
-            f"case {fields.case.id}: outermost needs a dimension of more than one element, and no empty one"
-        )
+        raise ValueError(f"case {fields.case.id}: outermost needs a shape with a dimension above 1 and none of 0")
     told = fields.number("outermost", shape[axis], shape[axis], MAX_SIZE)
     return (*shape[:axis], told, *shape[axis + 1 :])
 
@@ -240,7 +242,9 @@ def launch(kernel: Kernel, fields: Fields, threads: int, given: Mapping[str, Arg
     needed = max(1, -(-threads // block))
     grid = fields.number("grid", needed, 1)
     if grid < needed and not strides:
-        raise ValueError(f"case {fields.case.id}: a thread has one element, so grid is {needed} or more, not {grid}")
+        raise ValueError(
+            f"case {fields.case.id}: each thread handles one element, so grid must be {needed} or more, not {grid}"
+        )
     return Launch(kernel.name, (grid, 1, 1), (block, 1, 1), 0, in_order(kernel, given.values()))
 
 

@@ -206,7 +206,9 @@ def _build(family: _Described, kernel: Kernel, case: Case, stream: RandomStream)
         given.append(_argument(fields, kernel, name, row, names, shape, placed, stream))
     grid, block = (_three(getattr(content, what), names) for what in ("grid", "block"))
     if math.prod(block) > _MOST_THREADS or min(*grid, *block) < 1:
-        raise ValueError(f"case {case.id}: grid {grid} and block {block}; a block has 1 to {_MOST_THREADS} threads")
+        raise ValueError(
+            f"case {case.id}: grid {grid} and block {block}; a block must have 1 to {_MOST_THREADS} threads"
+        )
     sizes = {f"block_{axis}": size for axis, size in zip("xyz", block, strict=True)}
     shared = expression(str(content.shared))({**names, **sizes})
     return Launch(kernel.name, grid, block, shared, in_order(kernel, given))
@@ -232,7 +234,10 @@ def _argument(
         return info(fields, name, [placed[other] for other in row.of or ()])
     sizes = shape if row.shape is None else tuple(expression(str(one))(names) for one in row.shape)
     if math.prod(sizes) > MAX_ELEMENTS or any(size < 0 for size in sizes):
-        raise ValueError(f"case {fields.case.id}: {name} would have the shape {list(sizes)}")
+        raise ValueError(
+            f"case {fields.case.id}: {name} would have the shape {list(sizes)}; expected sizes of 0 or "
+            f"more and at most {MAX_ELEMENTS} elements"
+        )
     if row.role == "output":
         return poisoned(fields, kernel, name, math.prod(sizes))
     where = placed.get(name) or layout("contiguous", sizes)
@@ -240,7 +245,10 @@ def _argument(
         return drawn(fields, kernel, name, where, stream)
     bound = expression(str(row.below))(names)
     if bound < 1:
-        raise ValueError(f"case {fields.case.id}: {name} are to be below {bound}; expected 1 or more")
+        raise ValueError(
+            f"case {fields.case.id}: the indices {name} must be below {bound}, which no index is; "
+            "expected a bound of 1 or more"
+        )
     ids = (stream.take(where.length) % np.uint64(bound)).astype(dtype(kind).numpy)
     return operand(kernel, name, where, ids)
 

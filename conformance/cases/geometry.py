@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from conformance.cases.case import Case
-from conformance.cases.launch import Launch, Scalar
+from conformance.cases.launch import Launch, Null, Scalar
 from conformance.geometry import GeometryRow
 from conformance.reading import shortened
 
@@ -192,10 +192,12 @@ def _value(text: str, names: Mapping[str, int]) -> int:
 
 
 def names_of_launch(case: Case, launch: Launch, wave: int) -> dict[str, int]:
-    """The integer arguments of the kernel, the whole numbers of the case's id, Candle's own geometry, and ``wave``."""
+    """The integer arguments of the kernel, the whole numbers of the case's id, Candle's own geometry, ``wave``, and by
+    ``info_is_null`` whether an argument is a null pointer, 1 or 0."""
     names = {"wave": wave, "shared": launch.shared}
     for what, size in (("grid", launch.grid), ("block", launch.block)):
         names |= {f"{what}_{axis}": one for axis, one in zip(_AXES, size, strict=True)}
+    names |= {f"{arg.name}_is_null": int(isinstance(arg, Null)) for arg in launch.args}
     names |= {key: int(value) for key, value in case.fields if value.isdecimal() and value.isascii()}
     integers = [arg for arg in launch.args if isinstance(arg, Scalar) and arg.value.dtype.kind in "iu"]
     return names | {arg.name: int(arg.value) for arg in integers}

@@ -203,7 +203,7 @@ def print_logs(outcomes: Mapping[str, Outcome], logs: Mapping[str, str]) -> None
         if label in lost:
             print(f"\ncandle-parity: {one_line(label)} does not compile:\n{quoted(_head(log))}", file=sys.stderr)
         else:
-            warning = f"{label} does not compile, but holds no kernel on trial: {first_error(log)}"
+            warning = f"{label} does not compile, but defines no kernel that is judged: {first_error(log)}"
             print(f"candle-parity: {one_line(warning)}", file=sys.stderr)
 
 

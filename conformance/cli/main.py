@@ -77,8 +77,9 @@ class _Version(argparse.Action):
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line; patterns may follow options, which argparse alone does not accept after TRACE_DIR."""
     args = sys.argv[1:] if argv is None else argv
-    first = next((word for word in args if not word.startswith("-")), "")
-    parser = build_parser(None if completing() else first)
+    typed = completing()
+    first = next((word for word in (args if typed is None else typed) if not word.startswith("-")), "")
+    parser = build_parser(first)
     complete(parser)
     # Only from Python: no shell can pass it. Every path and pattern would fail in its own way.
     if any("\0" in word for word in args):

@@ -102,14 +102,16 @@ def meant(word: str, known: list[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def completing() -> bool:
-    """Whether a shell asks for completions."""
-    return "_ARGCOMPLETE" in os.environ
+def completing() -> list[str] | None:
+    """The words typed behind the program's name where a shell asks for completions, else ``None``."""
+    if "_ARGCOMPLETE" not in os.environ:
+        return None
+    return os.environ.get("COMP_LINE", "").split()[1:]
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
     """Answer and exit where a shell asks for completions, through argcomplete where it is installed."""
-    if not completing():
+    if completing() is None:
         return
     try:
         import argcomplete

@@ -79,8 +79,8 @@ def _early_barrier(
         return None
     at = f"at {early[0].place}" if early[0].place else f"at 0x{early[0].address:x}"
     return (
-        f"{_name(compiler)} took the wait for stores to shared memory (s_waitcnt lgkmcnt(0)) away from the "
-        f"barrier {at}: the source has it, and the machine code for {code.target} is wrong, which says nothing of the "
+        f"{_name(compiler)} removed the wait for stores to shared memory (s_waitcnt lgkmcnt(0)) before the "
+        f"barrier {at}: the source is right and the machine code for {code.target} is wrong, which says nothing of the "
         "port; compile it with another release"
     )
 

@@ -106,9 +106,7 @@ class ExecutorClient:
                 channel.close()
                 self.lost(lost)
                 if decide(Event.UNUSED, State(last_try=number == TRIES)) is Action.NOBODY:
-                    raise InfrastructureError(
-                        f"{TRIES} executors ended before they could be asked for anything"
-                    ) from None
+                    raise InfrastructureError(f"{TRIES} executors in a row ended before they got a request") from None
                 continue
             self._touched = answer.shared
             self._borrowed = alone

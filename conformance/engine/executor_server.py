@@ -283,7 +283,7 @@ class Server:
         if freed:
             names = ", ".join(message.names[number] for number in freed)
             taken[:] = [each for number, each in enumerate(taken) if number not in freed]
-            raise Misuse(f"{message.what} freed what it was given: {names}")
+            raise Misuse(f"{message.what} freed buffers that it was given: {names}")
 
     def _in_one_piece(self, arena: Arena, message: RunLaunch, number: int, again: bool) -> PreparedCall | None:
         """All buffers in one allocation, with the guard bytes that the judge put between them: one copy each way."""
@@ -431,5 +431,8 @@ def check_stream(device: Device, call: PreparedCall, what: str, base: int, arena
     device.write(base, arena.address(0, total), total)
     strays = call.strays(changed)
     if strays:
-        raise Misuse(f"{what} puts work on another stream: it is done before the stream that it was given goes on")
+        raise Misuse(
+            f"{what} launches on another stream, which does not wait for the stream that the launcher "
+            "was given; launch on that one"
+        )
     return strays is not None

@@ -46,7 +46,7 @@ class Journal:
         if rows[0]["judged_by"] != self._judged_by:
             known = rows[0]["judged_by"]
             changed = sorted(key for key in self._judged_by if known.get(key) != self._judged_by[key])
-            return f"since then has changed: {', '.join(changed)}"
+            return f"these have changed since then: {', '.join(changed)}"
         try:
             self.started = datetime.fromisoformat(rows[0]["started"])
             for row in rows[1:]:

@@ -231,7 +231,9 @@ class Judge:
                 self._executors.discard()
                 return outcome
             self._executors.alone()
-        raise InfrastructureError(f"{TRIES} executors were lost while {kernel.name} was judged, not all to it")
+        raise InfrastructureError(
+            f"{TRIES} executors in a row ended while {kernel.name} was judged, not all of them by its doing"
+        )
 
     def _loaded(self) -> dict[str, bytes]:
         """The code objects that the executor has loaded, by their SHA-256."""

@@ -369,8 +369,8 @@ class Library(TreeLoader):
         spelling = [label for label, names in self._identifiers.items() if name in names]
         if spelling:
             target = "; --arch GFX sees what is there for that target" if self._compiler.kind.on_host else ""
-            return f"{spelling[0]} has the name, and defines no kernel of it here: look at its #if{target}"
-        declared = f"no source defines {name}, which is what candle-parity.toml calls it"
+            return f"{spelling[0]} mentions the name, but defines no such kernel in this build: look at its #if{target}"
+        declared = f"no source defines {name}, the port's name for it in candle-parity.toml"
         return None if name == kernel.name else declared
 
     @cached_property

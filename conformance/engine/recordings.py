@@ -47,7 +47,9 @@ def recorded(kernel: Kernel, cases: Iterable[Case] | None, traces: Path, subject
         try:
             bound = expected_of(kernel, trace.launch)
         except reference.Faults as fault:
-            yield TrialCase(trace.case, trace.launch, {}, flaw=f"there is an answer, but upstream stops this: {fault}")
+            yield TrialCase(
+                trace.case, trace.launch, {}, flaw=f"an answer was recorded, but Candle stops this launch: {fault}"
+            )
             continue
         except InfrastructureError:
             if trace.of_program:  # it may launch what no reference takes: no case, and no doing of the reference

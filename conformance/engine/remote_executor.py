@@ -251,7 +251,7 @@ class Executor:
         except Closed:
             raise Lost("ended", "its process ended") from None
         except Late:
-            raise Lost("silent", f"it took no request for {self.patience:g} s") from None
+            raise Lost("silent", f"it accepted no request for {self.patience:g} s") from None
         return self._sent
 
     def _receive(self, submitted: Submitted) -> None:

@@ -137,7 +137,9 @@ def explained(why: str, source: KernelSource, others: Iterable[KernelSource], op
         return Unlinked(why)
     name = plain_name(found["name"])
     if _OF_LIBRARIES.match(name):
-        return Unlinked(f"it calls {name}, and launchers are linked here with the HIP runtime alone", of_the_port=False)
+        return Unlinked(
+            f"it calls {name}, and launchers are linked here with no library but the HIP runtime", of_the_port=False
+        )
     spelling = [other for other in others if other != source and not other.is_code_object and spells(other, name)]
     if found["linker"]:
         rule = "without -fgpu-rdc a kernel calls what its source includes"

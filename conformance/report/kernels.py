@@ -139,7 +139,9 @@ def misaligned_note(rows: Sequence[KernelResult]) -> str | None:
         return None
     count = "1 kernel accesses" if len(found) == 1 else f"{len(found)} kernels access"
     names = some([row.name for row in found], _NAMED)
-    return f"{count} vectors that are not aligned, which is in no verdict: {names}: {found[0].misaligned}; {_ALIGNMENT}"
+    return (
+        f"{count} vectors that are not aligned, which changes no verdict: {names}: {found[0].misaligned}; {_ALIGNMENT}"
+    )
 
 
 def leak_note(rows: Sequence[KernelResult]) -> str | None:
@@ -150,7 +152,7 @@ def leak_note(rows: Sequence[KernelResult]) -> str | None:
     names = ", ".join(row.name for row in found[:_NAMED]) + (" ..." if len(found) > _NAMED else "")
     count = "1 launcher leaks" if len(found) == 1 else f"{len(found)} launchers leak"
     first = f"{found[0].leak}; {_TO_DO}"
-    return f"{count}, which is in no verdict: {names}: {first}"
+    return f"{count}, which changes no verdict: {names}: {first}"
 
 
 def in_short(outcome: Outcome) -> list[str]:

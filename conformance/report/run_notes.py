@@ -164,7 +164,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),
         ("note", f"{run.kept} verdicts are those of earlier runs of the same code (--reuse)" if run.kept else None),
         *(
-            ("note", f"compiled with {flag}: NaN, infinities or rounding of every kernel are others")
+            ("note", f"compiled with {flag}, which changes NaN, infinities or rounding in every kernel")
             for flag in _arithmetic(run)
         ),
         ("warning", _before(run)),
@@ -252,7 +252,7 @@ def _compilers(record: Record, rows: Sequence[KernelResult]) -> str | None:
 def _left_out(rows: Sequence[KernelResult]) -> str | None:
     count = sum(row.left_out for row in rows)
     kernels = sum(row.left_out > 0 for row in rows)
-    text = f"{count} cases of {kernels} kernels were not launched: their right answer is a fault, which the device"
+    text = f"{count} cases of {kernels} kernels were not launched: their right result is a fault, which the device"
     return f"{text} would not survive, or they span gaps of memory that only the cpu runtime has" if count else None
 
 
@@ -289,4 +289,4 @@ def _other_specs(record: Record, specs: Specs) -> str | None:
     digest = record.run.specs_digest
     if digest is None or digest == specs.digest:
         return None
-    return f"recorded with the specs of digest {digest}; reported over the kernels of those of digest {specs.digest}"
+    return f"recorded with specs of digest {digest}; this report is over the kernels of specs of digest {specs.digest}"

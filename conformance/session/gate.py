@@ -262,7 +262,11 @@ def _share(part: SelectedPart, gate: float, what: str = "") -> str:
         shown = math.floor(round(coverage * 10**digits, 3)) / 10**digits
         if (shown >= gate) == (coverage >= gate):
             break
-    some = f", {part.conditional} of them only in cases that the port says it launches" if part.conditional else ""
+    some = (
+        f", {part.conditional} of them judged only in cases that the port declares to launch"
+        if part.conditional
+        else ""
+    )
     return f"{shown:.{digits}f}% ({part.passed} of {part.total}{what}{some})"
 
 

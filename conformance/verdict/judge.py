@@ -22,10 +22,10 @@ from conformance.verdict.profile import Profile
 from conformance.verdict.trials import TrialCase, otherwise_fixed, with_equivalents, with_written
 from reference.expected import Expected, Faults
 
-TIE_ORDER_DIFFERS = (
-    "equal values stand in another order than Candle's own network leaves them in; any order of them is right"
+TIE_ORDER_DIFFERS = "equal values are in another order than after Candle's sorting network; any order of them is right"
+INDEX_DIFFERS = (
+    "among equal extreme values another index is chosen than by Candle's reduction tree; any of them is right"
 )
-INDEX_DIFFERS = "of equal extreme values another index is given than by Candle's own tree; any of them is right"
 
 NEARER = "nearer to the true value than Candle's in {} cases"
 
@@ -162,7 +162,7 @@ def _compare(
             why = f"{mismatch.why}; {read}" if read else mismatch.why
             if case.launch.spread is not None and argument.name in case.launch.spread.pieces:
                 place = case.launch.spread.place(argument.name, start + mismatch.index)
-                why = f"{why}; the gaps are left out: in its allocation this is element {place}"
+                why = f"{why}; this index leaves the gaps out; in the allocation it is element {place}"
             evidence = evidence_of(kernel, case.launch, argument, got[start:], expected)
             return replace(mismatch, why=why, evidence=evidence), False
     return None, tie_order_differs

@@ -385,16 +385,16 @@ def test_some_outputs_are_reached_by_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("conv1d_f32(shape=[2,3],k=[3])", "shape has 3 sizes"),
+        ("conv1d_f32(shape=[2,3],k=[3])", "shape must have 3 sizes"),
         ("conv2d_f32(shape=[2,3,4,5],k=[3])", "k has 2 sizes of 1 or more"),
         ("conv1d_f32(shape=[2,3,4],k=[5])", "5 taps with this padding and dilation leave no output"),
-        ("conv1d_f32(shape=[2,3,4],k=[2],stride=0)", "stride is an integer from 1"),
+        ("conv1d_f32(shape=[2,3,4],k=[2],stride=0)", "stride must be an integer from 1"),
         ("conv1d_u8(shape=[2,3,4],k=[2],values=poles)", "values=poles needs a float type, not u8"),
-        ("conv1d_f32(shape=[2,3,2000],k=[2],grid=1)", "a thread has one element"),
+        ("conv1d_f32(shape=[2,3,2000],k=[2],grid=1)", "each thread handles one element"),
         ("im2col_f32(shape=[2,3,4,5],k=[2,2],cout=3)", "unknown field 'cout'"),
         ("avg_pool2d_f32(shape=[2,3,4,5],k=[5,2])", "does not fit into"),
         ("upsample_nearest2d_f32(shape=[2,3,4,5],out=[0,2])", "out has 2 sizes of 1 or more"),
-        ("upsample_bilinear2d_f32(shape=[2,3,4,5],out=[3,2],align=2)", "align is an integer from 0 to 1"),
+        ("upsample_bilinear2d_f32(shape=[2,3,4,5],out=[3,2],align=2)", "align must be an integer from 0 to 1"),
     ],
 )
 def test_bad_cases_are_refused_by_name(text: str, message: str) -> None:

@@ -136,9 +136,9 @@ def test_the_pieces_are_the_whole_buffer(text: str) -> None:
     ("text", "says"),
     [
         ("copy2d_u8(shape=[4,3],src_s=2147483649)", "src spans more elements than Candle's index has numbers, 2^32"),
-        ("copy2d_u8(shape=[2,3],dst_s=4294967296)", "dst_s is an integer from 3 to 4294967295"),
+        ("copy2d_u8(shape=[2,3],dst_s=4294967296)", "dst_s must be an integer from 3 to 4294967295"),
         ("uabs_f32(shape=[4,3],layout=narrowed,far=2147483649)", "inp spans more elements than Candle's index"),
-        ("uabs_f32(shape=[4,3],layout=narrowed,far=1000)", "far is an integer from 1048576 to 4294967295"),
+        ("uabs_f32(shape=[4,3],layout=narrowed,far=1000)", "far must be an integer from 1048576 to 4294967295"),
         ("uabs_f32(shape=[4,3],far=2147483649)", "far needs an operand whose outermost rows have gaps between them"),
         ("uabs_f32(shape=[4,3],layout=transposed,far=2147483649)", "far needs an operand whose outermost rows"),
         ("is_u32_f32(shape=[2,2,5],count=7,ids=plain,far=2147483650)", "far needs left=1"),

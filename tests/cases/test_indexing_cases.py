@@ -226,9 +226,9 @@ def test_strided_ids_are_read_as_if_they_were_not() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("gather_u8_f32(shape=[3,4],count=2)", "shape has 3 sizes of 0 or more"),
-        ("gather_u8_f32(shape=[3,4,5],count=2,ids=random)", "ids is one of plain, mixed"),
-        ("gather_u8_f32(shape=[3,4,5],count=2,numel=31)", "numel is an integer from 0 to 30"),
+        ("gather_u8_f32(shape=[3,4],count=2)", "shape must have 3 sizes of 0 or more"),
+        ("gather_u8_f32(shape=[3,4,5],count=2,ids=random)", "ids must be one of plain, mixed"),
+        ("gather_u8_f32(shape=[3,4,5],count=2,numel=31)", "numel must be an integer from 0 to 30"),
         ("is_u8_f32(shape=[3,4,5],count=2,ids=negative)", "ids=negative needs an id that u8 does not have"),
         ("s_u8_f32(shape=[3,4,5],count=2,layout=stepped)", "unknown field 'layout'"),
     ],

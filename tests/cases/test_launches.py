@@ -264,25 +264,25 @@ def test_comparisons_of_layouts_have_both_answers(op: str) -> None:
         ("uexp_f32(shape=[3],values=exhaustive)", "needs a type of 8 or 16 bits, not f32"),
         ("uexp_f32(layout=contiguous)", "field 'shape' is missing"),
         ("uexp_f32(shape=3)", "must be a list such as"),
-        ("uexp_f32(shape=[-3])", "shape has sizes of 0 or more"),
+        ("uexp_f32(shape=[-3])", "shape must have sizes of 0 or more"),
         ("uexp_f32(shape=[3],shape=[4])", "a field is given twice"),
-        ("uexp_f32(shape=[3],inp=given)", "inp is one of null"),
-        ("uexp_f32(shape=[3],info=maybe)", "info is one of null, given"),
+        ("uexp_f32(shape=[3],inp=given)", "inp must be one of null"),
+        ("uexp_f32(shape=[3],info=maybe)", "info must be one of null, given"),
         ("uexp_f32(shape=[3,4],layout=transposed,info=null)", "info=null means contiguous operands"),
-        ("uexp_f32(shape=[3],grid=0)", "grid is an integer from 1"),
-        ("uexp_f32(shape=[3],block=2048)", "block is an integer from 1 to 1024, not '2048'"),
-        ("uexp_f32(shape=[3],start=-1)", "start is an integer from 0"),
+        ("uexp_f32(shape=[3],grid=0)", "grid must be an integer from 1"),
+        ("uexp_f32(shape=[3],block=2048)", "block must be an integer from 1 to 1024, not '2048'"),
+        ("uexp_f32(shape=[3],start=-1)", "start must be an integer from 0"),
         ("uexp_f32(shape=[3],param=1)", "unknown field 'param'"),
         ("uelu_f32(shape=[3],param=one)", "'one' is not a scalar of type f32"),
         ("cast_f32_f16(shape=[3],inp=null)", "unknown field 'inp'"),
-        ("where_u8_f32(shape=[3],info=null)", "reads info always: info=null is not allowed"),
-        ("where_u8_f32(shape=[3],mask=half)", "mask is one of mixed, zero, nonzero, high"),
+        ("where_u8_f32(shape=[3],info=null)", "always reads info, so info=null is not allowed"),
+        ("where_u8_f32(shape=[3],mask=half)", "mask must be one of mixed, zero, nonzero, high"),
         ("badd_f32(shape=[3],left=transposed)", "unknown field 'left'"),
         ("badd_u8(shape=[3],values=subnormal)", "values=subnormal needs a float type, not u8"),
-        ("fill_f32(shape=[3,4],value=1)", "shape has 1 sizes of 0 or more"),
+        ("fill_f32(shape=[3,4],value=1)", "shape must have 1 sizes of 0 or more"),
         ("fill_u8(shape=[3],value=0x100)", "'0x100' is not a scalar of type u8"),
-        ("copy2d_f32(shape=[3,4],grid=1,block=4)", "a thread has one element, so grid is 3 or more, not 1"),
-        ("copy2d_f32(shape=[3,4],dst_s=3)", "dst_s is an integer from 4"),
+        ("copy2d_f32(shape=[3,4],grid=1,block=4)", "each thread handles one element, so grid must be 3 or more, not 1"),
+        ("copy2d_f32(shape=[3,4],dst_s=3)", "dst_s must be an integer from 4"),
         ("uexp_f32(shape=[99999999999])", "needs more than"),
     ],
 )
@@ -293,7 +293,7 @@ def test_bad_cases_are_refused_by_name(text: str, message: str) -> None:
 
 
 def test_a_case_of_another_kernel_is_refused() -> None:
-    with pytest.raises(ValueError, match="is one of kernel uexp_f32, not of ulog_f32"):
+    with pytest.raises(ValueError, match="belongs to kernel uexp_f32, not to ulog_f32"):
         launch_for(kernel("ulog_f32"), Case.parse("uexp_f32(shape=[3])"))
 
 

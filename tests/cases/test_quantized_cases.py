@@ -218,7 +218,7 @@ REFUSED = (
     ("dequantize_mul_mat_vec_q4_0_cuda", "ncols=96,nrows=1", "multiple of 64"),
     ("mul_mat_vec_q4_K_q8_1_cuda1", "ncols=128,nrows=1", "multiple of 256"),
     ("get_rows_q4_0", "hidden=32,rows=2,ids=[2]", "ids are rows"),
-    ("mul_mat_q4_0", "ncols=32,values=strange", "values is one of"),
+    ("mul_mat_q4_0", "ncols=32,values=strange", "values must be one of"),
 )
 
 

@@ -38,10 +38,10 @@ def test_lines_of_one_file_are_one_cause() -> None:
     places = [41 if name < "ucopy_i" else 43 for name in COPIES]
     said = lines([f"k/unary.hip:{line}:7: error: no member named 'x'" for line in places])
     assert said[1] == f"{len(COPIES)} kernels: Does not compile: k/unary.hip:41, 43: no member named 'x'"
-    assert said[-1] == "to do: mend the 2 lines; each costs what needs it"
+    assert said[-1] == "to do: mend the 2 lines; no kernel that needs one of them compiles"
     said = lines(["k/unary.hip:41:7: error: no member named 'x'"] * 2)
     assert said[1] == "2 kernels: Does not compile: k/unary.hip:41: no member named 'x'"
-    assert said[-1] == "to do: mend the line; all that needs it is lost"
+    assert said[-1] == "to do: mend the line; no kernel that needs it compiles"
     (finding,) = causes([f"k/unary.hip:{number}:7: error: no member named 'x'" for number in range(100, 107)])
     assert finding.place == "k/unary.hip:100, 101, 102, 103, 104, 105 and 1 more"
 
@@ -54,7 +54,7 @@ def test_files_with_the_same_error_are_one_cause_that_names_how_many_and_the_fir
         "1 cause of 4 kernels that fail; mending it gains up to 4 kernels:",
         "4 kernels: Does not compile in 3 files: unknown type name 'cudaStream_t'",
         f"{', '.join(COPIES[:4])}; first at k/b.cu:3",
-        "to do: mend what these files share, such as a header or an option; else each of the 3 lines",
+        "to do: mend what these files share, such as a header or an option, or else each of the 3 lines",
     ]
 
 

@@ -136,10 +136,16 @@ def test_arguments_that_cannot_be_made_are_a_cause(cli, port, declared: Path) ->
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ('["input"]', "adapter, row 1: uneg_f32: parameter 1: Candle has no 'input'; it has numel, num_dims"),
+        (
+            '["input"]',
+            "adapter, row 1: uneg_f32: parameter 1: Candle's kernel has no argument 'input'; expected one of numel",
+        ),
         ('[{type = "u32", value = "n"}]', "uneg_f32: parameter 1: 'n': 'n' is not known; there are"),
         ('[{type = "u33", value = 1}]', "unknown dtype 'u33'"),
-        ('[{type = "u32", array = "out", count = 1}]', "'out' is not an array of Candle's here; there are info"),
+        (
+            '[{type = "u32", array = "out", count = 1}]',
+            "'out' is no array argument of Candle's kernel here; expected one of info",
+        ),
         ('[{type = "u8", value = 300}]', "300 is no u8"),
         ('[{type = "u32"}]', "parameter 1 must have a type, and either value, or array and count"),
         ("[3]", "parameter 1 must be the name of an argument of Candle's, or a table"),

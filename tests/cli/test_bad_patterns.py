@@ -33,7 +33,7 @@ LONG = "9" * 5000
         ("uneg_f32(shape=3,values=unit)", ["must be a list"]),
         ("uneg_f32(shape=[3],values=unit,color=red)", ["unknown field 'color'", "shape"]),
         ("uneg_f32(shape=[3],values=sideways)", ["sideways"]),
-        ("uneg_f32(shape=[3],grid=" + LONG[:900] + ")", ["grid is an integer from"]),
+        ("uneg_f32(shape=[3],grid=" + LONG[:900] + ")", ["grid must be an integer from"]),
         ("uneg_f32(shape=[3],shape=[4])", ["given twice"]),
         ("uneg_f32(shape=[3],values=unit)\n", ["not a case id"]),
         ("rope_i_f16(shape=[77777777777,3,7,10],values=unit)", ["needs more than 268435456 elements"]),

@@ -150,8 +150,8 @@ def test_passes_over_a_part_of_the_cases_stand_in_the_line() -> None:
     some = PASS.model_copy(update={"launched_when": "numel <= 3"})
     line = decide([PASS, some, some, row("fail")], 8, 25).line
     assert (
-        line
-        == "coverage 37.50% (3 of 8 kernels, 2 of them only in cases that the port says it launches), gate 25%: met"
+        line == "coverage 37.50% (3 of 8 kernels, 2 of them judged only in cases that the port declares to "
+        "launch), gate 25%: met"
     )
     failing = row("fail").model_copy(update={"launched_when": "numel <= 3"})
     assert decide([PASS, failing], 8, 12).line == "coverage 12.50% (1 of 8 kernels), gate 12%: met"

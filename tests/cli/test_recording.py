@@ -82,7 +82,7 @@ def test_cases_whose_right_answer_is_a_fault_are_left_out_and_counted(cli, tmp_p
     said = cli("record", tmp_path / "new", "gather_u32_f32", "--runtime", "cpu")
     left_out = ran - len(Traces(tmp_path / "new").ids("gather_u32_f32"))
     assert said.code == 0
-    assert f"cases left out, whose right answer is a fault or whose buffers have gaps: {left_out}\n" in said.out
+    assert f"cases left out, because the right result is a fault or the buffers have gaps: {left_out}\n" in said.out
     assert left_out > 0
 
 

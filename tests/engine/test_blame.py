@@ -314,7 +314,7 @@ def confirmed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, int]]
         ([FULL, PASS], {}, "pass", 1),
         ([FULL, FULL], {}, "the device has no room", 1),
         ([LostLoading("a.hip", ENDED), LostLoading("a.hip", ENDED), FAIL], {}, "fail", 2),
-        ([ENDED] * TRIES, {"suspects": (False,) * TRIES}, "5 executors were lost", 4),
+        ([ENDED] * TRIES, {"suspects": (False,) * TRIES}, "5 executors in a row ended", 4),
     ],
 )
 def test_a_judge_does_what_follows(

@@ -37,7 +37,7 @@ def test_a_right_kernel_passes(rows: dict[str, dict[str, Any]]) -> None:
     [
         ("copy2d_u8", "crash", "out-of-bounds read, an address that is not near a device allocation"),
         ("copy2d_f32", "fail", "dst[5]"),
-        ("copy2d_i64", "fail", "in its allocation this is element 2147483685"),
+        ("copy2d_i64", "fail", "in the allocation it is element 2147483685"),
         ("copy2d_u32", "fail", "of input src was overwritten"),
     ],
 )

@@ -71,7 +71,7 @@ def test_a_line_that_was_cut_short_is_one_verdict_less(tmp_path):
 def test_other_kernels_or_specs_than_then_are_named(tmp_path):
     kept(tmp_path, PASSED)
     again = Journal(tmp_path, WHAT, {**BY, "the kernels": "9999"})
-    assert again.resume() == "since then has changed: the kernels"
+    assert again.resume() == "these have changed since then: the kernels"
     assert again.done == {}
 
 

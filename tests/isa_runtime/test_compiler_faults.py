@@ -70,7 +70,7 @@ FAULTS = (
         "BARRIER",
         "__syncthreads()",
         "__builtin_amdgcn_s_barrier()",
-        "took the wait for stores to shared memory (s_waitcnt lgkmcnt(0)) away from the barrier at port/k.hip:12",
+        "removed the wait for stores to shared memory (s_waitcnt lgkmcnt(0)) before the barrier at port/k.hip:12",
     ),
     Fault(
         "usilu_f16(shape=[684],values=special)",

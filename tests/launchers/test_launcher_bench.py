@@ -55,7 +55,7 @@ def test_kernels_and_launchers_are_not_timed_together(capsys: pytest.CaptureFixt
     kernel, launcher = specs.entry("fill_u8"), specs.entry(LAUNCHER)
     cpu = runtime_kind("cpu")
     assert of_one_kind([kernel, launcher], cpu) == [kernel]
-    assert "1 launchers are not timed with kernels; name them alone" in capsys.readouterr().err
+    assert "1 launchers are not timed in a run with kernels; select launchers alone" in capsys.readouterr().err
     assert of_one_kind([launcher], cpu) == [launcher]
     with pytest.raises(UsageError, match="not on the isa runtime"):
         of_one_kind([launcher], runtime_kind("isa"))

@@ -104,7 +104,7 @@ WRONG = [
     (Fault.CRASHES, "crash", "SIGSEGV", "not recognised"),
     (Fault.FREES_TWICE, "fail", "frees what it must not: free of the 64-byte allocation", "freed-twice"),
     (Fault.FREES_TWICE_ON_HOST, "crash", "double free", "not recognised"),
-    (Fault.FREES_ARGUMENT, "fail", "freed what it was given: vy", "freed-argument"),
+    (Fault.FREES_ARGUMENT, "fail", "freed buffers that it was given: vy", "freed-argument"),
     (Fault.NULL_STREAM, "fail", "put work on the null stream", "stream"),
     (Fault.MEMSET, "fail", "hipMemset put work on the null stream", "stream"),
     (Fault.PENDING, "fail", "returns with the error hipErrorInvalidConfiguration (9) pending", "pending-error"),

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from conformance.port.check.findings import CheckFinding
+from conformance.port.check.objects import ObjectFile
 from conformance.port.check.source import check_sources, read_tree
+from conformance.port.code_objects import CodeObject, KernelObject
 from conformance.port.definitions import preprocess
+from conformance.port.signature import expected_arguments
 from conformance.port.sources import find_sources
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
@@ -332,4 +335,23 @@ def test_without_a_compiler_it_is_one_sentence_that_says_what_to_install(
 
     monkeypatch.setattr(preprocess, "_toolchain", none)
     said = answer(capsys, "check", "--kernels", tmp_path, "--partial")
-    refused(said, "sources are read through a compiler's preprocessor, and no C++ compiler was found; install one")
+    why = "macros and #if decide which kernels a source defines, so that a C++ preprocessor has to expand them"
+    refused(said, f"sources cannot be read: {why}, and no C++ compiler was found; install one")
+
+
+def test_without_a_compiler_code_objects_are_checked_and_the_exit_code_is_2(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, specs: Specs
+) -> None:
+    fill = KernelObject("fill_u8", expected_arguments(specs.kernels["fill_u8"]), 8, 16, 0, 0, 0, 0, 64, 1024, 296)
+    (tmp_path / "a.hip").write_text("")
+    read = find_sources(tmp_path), [ObjectFile("b.hsaco", CodeObject("gfx942", {"fill_u8": fill}))], []
+
+    def none() -> None:
+        raise NoCompiler("no C++ compiler was found; install one")
+
+    monkeypatch.setattr(preprocess, "_toolchain", none)
+    monkeypatch.setattr("conformance.cli.commands.check._read", lambda _: read)
+    said = answer(capsys, "check", "--kernels", tmp_path, "--partial")
+    assert said.code == 2
+    assert "1 of Candle's 748 kernels by name" in said.out
+    assert "only the code objects were checked; sources cannot be read" in said.err

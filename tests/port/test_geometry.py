@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from conformance.cases.case import Case
 from conformance.cases.geometry import is_launched, launched_as, parse, parse_condition
-from conformance.cases.launch import Launch, Scalar
+from conformance.cases.launch import Buffer, Launch, Null, Scalar
 from conformance.geometry import GeometryRow
 from conformance.port.declared.geometry import check_geometry, described, geometry_of
 from conformance.port.sources import SourceError
@@ -125,6 +127,15 @@ def test_a_launch_that_the_port_never_makes() -> None:
     assert described(row) is None
     with pytest.raises(ValueError, match="'el > 32': 'el' is not known; there are block_x"):
         is_launched(GeometryRow("k", when="el > 32"), CASE, LAUNCH, 32)
+
+
+def test_a_port_may_launch_contiguous_operands_alone() -> None:
+    """Candle passes a null info for these."""
+    row = GeometryRow("k", when="info_is_null == 1")
+    contiguous = replace(LAUNCH, args=(*LAUNCH.args, Null("info")))
+    strided = replace(LAUNCH, args=(*LAUNCH.args, Buffer("info", "size_t", "in", np.zeros(4, np.uint64))))
+    assert is_launched(row, CASE, contiguous, 64)
+    assert not is_launched(row, CASE, strided, 64)
 
 
 def test_a_launch_with_the_ports_geometry() -> None:

@@ -21,6 +21,6 @@ def test_a_pass_stays_one_and_a_note_tells(render: Callable[..., str], misaligne
     about = {key: getattr(SPECS.kernels["ucopy_f32"], key) for key in ("name", "module", "family", "upstream")}
     row = KernelResult(**about, status="pass", cases=1, misaligned=misaligned)
     text = " ".join(render(Record.of(run, every_kernel(SPECS, [row])), SPECS).replace("\\", "").split())
-    note = "1 kernel accesses vectors that are not aligned, which is in no verdict: ucopy_f32: "
+    note = "1 kernel accesses vectors that are not aligned, which changes no verdict: ucopy_f32: "
     assert (note in text) == (misaligned is not None)
     assert ("no multiple of 16; AMD GPUs allow that in global memory" in text) == (misaligned is not None)

@@ -488,7 +488,7 @@ def test_the_digest_of_the_specs_stands_under_what_was_run(specs: Specs) -> None
     assert f"| Specs | the harness's own (digest {specs.digest}) |" in render_markdown(known, specs)
     assert "| Specs |" not in render_markdown(record(specs), specs)
     older = render_markdown(record(specs, run_info(specs_digest="of old")), specs)
-    assert "> **Note:** recorded with the specs of digest of old; reported over the kernels of those of" in older
+    assert "> **Note:** recorded with specs of digest of old; this report is over the kernels of specs of" in older
 
 
 def test_the_command_that_runs_a_kernel_again_names_the_specs(fill_specs: Specs) -> None:

@@ -301,7 +301,7 @@ def test_faults_of_machine_code_are_of_the_same_kinds(said: str, kind: str) -> N
         ("launch_x puts work on another stream: it is done before the stream", "on another stream"),
         ("launch_x returns with the error hipErrorInvalidConfiguration (9) pending: more", "an error pending"),
         ("launch_x: returns with the error cudaErrorInvalidValue (1) pending: invalid argument", "an error pending"),
-        ("launch_x freed what it was given: vy", "frees what it was given"),
+        ("launch_x freed buffers that it was given: vy", "frees what it was given"),
         ("launch_x wrote outside of tmp_fixup: 0 bytes before and 1 bytes behind it", "outside of its scratch"),
     ],
 )

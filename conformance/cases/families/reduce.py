@@ -101,7 +101,7 @@ def _fast(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     reduced = fields.number("reduced", min(1, len(shape)), 0, len(shape))
     kept = math.prod(shape[: len(shape) - reduced])
     if kept == 0:
-        raise ValueError(f"case {case.id}: the dimensions that stay have no element, so there is no block to start")
+        raise ValueError(f"case {case.id}: the dimensions that are kept have no element, so that no block is launched")
     placed = fields.layout("layout", shape, "start")
     length = placed.numel // kept
     if length == 0 and kernel.variant["op"] != "sum":

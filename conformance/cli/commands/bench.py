@@ -121,7 +121,10 @@ def of_one_kind(chosen: list[Kernel], kind: RuntimeKind) -> list[Kernel]:
     if kernels:
         left = len(chosen) - len(kernels)
         if left:
-            print(f"candle-parity: {left} launchers are not timed with kernels; name them alone", file=sys.stderr)
+            print(
+                f"candle-parity: {left} launchers are not timed in a run with kernels; select launchers alone",
+                file=sys.stderr,
+            )
         return kernels
     if kind.launchers is None or kind.count is not None:
         raise UsageError(f"bench times linked launchers on cpu, cuda and rocm, not on the {kind.name} runtime")

@@ -1,4 +1,8 @@
-"""``candle-parity check``: what sources and code objects define, against the specs; runs nothing."""
+"""``candle-parity check``: what sources and code objects define, against the specs; runs nothing.
+
+Nothing is compiled without ``--arch``, and yet sources need a compiler: macros and ``#if`` decide which kernels one
+defines, and the preprocessor (clang's, g++'s, or that of the extra ``zig``) expands them. Code objects need none.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
 from conformance.port.declared.adapters import adapted_kernels
 from conformance.port.declared.names import Names
-from conformance.port.definitions.preprocess import check_preprocessor
+from conformance.port.definitions.preprocess import NoPreprocessor, check_preprocessor
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
@@ -39,7 +43,7 @@ _LINES = "-gline-tables-only"
 EXAMPLES = (
     (
         "candle-parity check --kernels path/to/port --partial",
-        "names and parameters of what is there; nothing is compiled",
+        "names and parameters of what is there; a preprocessor reads the sources, nothing is compiled",
     ),
     ("candle-parity check --kernels path/to/port --arch gfx942", "compile for a GPU too"),
 )
@@ -50,7 +54,7 @@ def options(parser: CommandParser) -> None:
     take_patterns(parser, OVER_KERNELS)
     parser.add_argument("-j", "--jobs", type=workers, metavar="N", help="compilers at a time (default: 2)")
     parser.add_argument(
-        "--partial", action="store_true", help="kernels that are not there, or not Candle's, are no finding"
+        "--partial", action="store_true", help="missing kernels, and kernels that are not Candle's, are no findings"
     )
     parser.add_argument("--arch", metavar="LIST", help="compile the sources for these AMD targets and check that too")
     parser.add_argument("--json", type=json_file, metavar="F", help="write every definition and finding")
@@ -67,8 +71,11 @@ def command(arguments: argparse.Namespace) -> int:
     path, options = port.path, port.options
     targets = [] if arguments.arch is None else targets_of(arguments.arch)
     texts, objects, unread = _read(path)
-    if texts:
-        check_preprocessor()
+    unexpanded = _without_preprocessor() if texts else None
+    if unexpanded is not None:
+        if not objects:
+            raise unexpanded
+        texts = []
     names = port.declared.names
     tree = under_candles_names(read_tree(texts, options, arguments.jobs or 2), names)
     objects = [object_under_candles_names(file, names) for file in objects]
@@ -104,9 +111,20 @@ def command(arguments: argparse.Namespace) -> int:
         print(one_line(f"the port declares that it does not have {count} of the kernels and launchers: {reason}"))
     broken = [": ".join(source.located(error)) for source, error in tree.errors.items()]
     broken += [str(error) for _, error in unread]
+    if unexpanded is not None:
+        broken.append(f"only the code objects were checked; {unexpanded}")
     for sentence in broken:
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     return 2 if broken else 1 if report.errors else 0
+
+
+def _without_preprocessor() -> NoPreprocessor | None:
+    """Why no source can be read on this machine; ``None`` where a compiler is there whose preprocessor does it."""
+    try:
+        check_preprocessor()
+    except NoPreprocessor as error:
+        return error
+    return None
 
 
 def _excluded(port: Tree, tree: SourceTree, objects: Sequence[ObjectFile]) -> list[CheckFinding]:

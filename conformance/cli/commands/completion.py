@@ -12,6 +12,10 @@ from conformance.extras import missing
 
 SHELLS = ("bash", "zsh", "fish")
 
+# The script calls compdef, which zsh has only after compinit. Many .zshrc call it, some later than this. The first line
+# (#compdef) has to stay first for a folder of $fpath.
+_HAS_COMPDEF = "(( ${+functions[compdef]} )) || { autoload -Uz compinit && compinit -i; }"
+
 EXAMPLES = (
     ('eval "$(candle-parity completion bash)"', "for this shell; in ~/.bashrc for every one"),
     ('eval "$(candle-parity completion zsh)"', "the same for zsh, in ~/.zshrc"),
@@ -28,5 +32,8 @@ def command(arguments: argparse.Namespace) -> int:
         import argcomplete
     except ModuleNotFoundError as error:
         raise missing(error, "completion") or error from None
-    print(argcomplete.shellcode(["candle-parity"], shell=arguments.shell))
+    lines = argcomplete.shellcode(["candle-parity"], shell=arguments.shell)
+    if arguments.shell == "zsh":
+        lines = lines.replace("\n", f"\n{_HAS_COMPDEF}\n", 1)
+    print(lines)
     return 0

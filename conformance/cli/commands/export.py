@@ -70,7 +70,7 @@ def command(arguments: argparse.Namespace) -> int:
             data = golden_bytes(kernel, made, specs.upstream_commit, salt)
             write_inside(arguments.safetensors, f"{kernel.module}/{kernel.name}.safetensors", data)
             files, cases, size = files + 1, cases + len(made), size + len(data)
-    what = ((faults, "whose right end is a fault"), (spread, "that span more memory than a file can hold"))
+    what = ((faults, "that have to end with a fault"), (spread, "that span more memory than a file can hold"))
     left = " and ".join(f"{count} cases {why}" for count, why in what if count)
     if not files:
         raise UsageError(f"nothing was written: there are only {left}")

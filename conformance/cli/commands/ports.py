@@ -79,7 +79,7 @@ def command(arguments: argparse.Namespace) -> int:
     chosen = [port for port in listed if not arguments.only or port.name in arguments.only]
     for port in chosen:
         if port.declares and (arguments.checkouts / f"{port.name}.toml").resolve() == arguments.list.resolve():
-            raise UsageError(f"{arguments.list}: the declaration of port {port.name!r} would take its place; move it")
+            raise UsageError(f"{arguments.list}: the declaration of port {port.name!r} would overwrite it; move it")
     files = _files(arguments.list, chosen, arguments.out)
     if arguments.fetch:
         for port in chosen:

@@ -140,5 +140,5 @@ def _finish(kernels: Sequence[Kernel], result: Result, recorded: int, out: Path)
     where = f"{result.ready.device} ({result.ready.arch}), {result.setup.runtime} runtime"
     print(f"{recorded} cases of {whose} recorded on {where}: {len(files)} files, {size / 1e6:.1f} MB, in {out}")
     if left_out:
-        print(f"cases left out, whose right answer is a fault or whose buffers have gaps: {left_out}")
+        print(f"cases left out, because the right result is a fault or the buffers have gaps: {left_out}")
     return 1 if bad else 0

@@ -141,7 +141,9 @@ class Timer:
     def _own(self, rows: Sequence[GeometryRow], case: Case, launch: Launch) -> Launch:
         """``launch`` with the geometry that a tree declares; raises ``ValueError``."""
         if any(adapter_of(rows, launch.kernel) for rows in self._adapters):
-            raise ValueError(f"{launch.kernel} has parameters of the port's own, through which nothing is timed")
+            raise ValueError(
+                f"{launch.kernel} is judged through an adapter; bench times kernels with Candle's parameters only"
+            )
         row = geometry_of(rows, launch.kernel)
         return launch if row is None else launched_as(row, case, launch, self.ready.wave, OPTIONS_FILE)
 

@@ -131,7 +131,10 @@ def check_preprocessor() -> None:
     try:
         _toolchain()
     except NoCompiler as cause:
-        raise NoPreprocessor(f"sources are read through a compiler's preprocessor, and {cause}") from None
+        raise NoPreprocessor(
+            "sources cannot be read: macros and #if decide which kernels a source defines, so that a C++ preprocessor "
+            f"has to expand them, and {cause}"
+        ) from None
 
 
 class NoPreprocessor(UserError):

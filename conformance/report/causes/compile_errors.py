@@ -10,17 +10,18 @@ from conformance.record import KernelResult
 from conformance.report.causes.cause import Cause
 from conformance.text import some
 
-CAUSE = Cause("compile error", "", "Does not compile", "mend the line; all that needs it is lost")
+CAUSE = Cause("compile error", "", "Does not compile", "mend the line; no kernel that needs it compiles")
 
 _LINES = 6
 """Lines of one error that are named."""
-_SEVERAL_LINES = "mend the {:,} lines; each costs what needs it"
-_SEVERAL_FILES = "mend what these files share, such as a header or an option; else each of the {:,} lines"
+_SEVERAL_LINES = "mend the {:,} lines; no kernel that needs one of them compiles"
+_SEVERAL_FILES = "mend what these files share, such as a header or an option, or else each of the {:,} lines"
 
 _ADVICE: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(r"invalid instruction mnemonic|^'mma\.h' file not found"),
-        "GPUs alone have this, the host does not: judge it by --runtime cuda on NVIDIA's, isa or rocm for AMD's",
+        "only GPUs have this, not the host: judge it with --runtime cuda on an NVIDIA GPU, with isa or "
+        "rocm for AMD GPUs",
     ),
     (
         re.compile(r"^'[^']+' file not found|: No such file or directory|cannot open source file"),

@@ -32,7 +32,7 @@ SIGNATURE = Cause(
     "signature",
     "L05",
     "Other parameters than Candle's",
-    "take Candle's parameters in its order",
+    "declare Candle's parameters, in Candle's order",
     own_title="Other parameters than in its spec",
     own_advice="give kernel and spec the same parameters, in the same order",
 )

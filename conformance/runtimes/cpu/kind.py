@@ -24,7 +24,10 @@ def _missing_header(log: str, flags: Sequence[str]) -> str | None:
     absent = _ABSENT.search(log)
     if absent is None or absent[1] not in OF_ROCM:
         return None
-    return f"it includes <{absent[1]}>, which ROCm has and the cpu runtime does not; a GPU, or build, can tell of it"
+    return (
+        f"it includes <{absent[1]}>, which ROCm has and the cpu runtime does not; judge it on a GPU, "
+        "or compile it with `candle-parity build`"
+    )
 
 
 KIND = RuntimeKind(
