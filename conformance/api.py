@@ -20,14 +20,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
 
 from conformance.engine.run import no_progress, run
 from conformance.errors import UserError as Error
 from conformance.record import KernelResult, Record, check_specs, read_record, write_record
 from conformance.record.assemble import assemble
 from conformance.report.asked import NOT_ASKED, Asked
-from conformance.report.formats import FORMATS, FileFormat
+from conformance.report.files import report_files
 from conformance.report.terminal import render_terminal
 from conformance.session.prepared import prepare
 from conformance.session.setup import jobs_for
@@ -47,9 +46,12 @@ __all__ = [
     "write",
 ]
 
-Format = FileFormat | Literal["terminal"]
-FORMATS_OF_REPORTS: tuple[Format, ...] = (*get_args(FileFormat), "terminal")
-"""What ``render`` can make: a page, JUnit XML, Markdown, a short Markdown for CI, the text of a terminal."""
+Format = str
+"""One of ``FORMATS_OF_REPORTS``."""
+
+FORMATS_OF_REPORTS: tuple[Format, ...] = (*(report.name for report in report_files()), "terminal")
+"""What ``render`` can make: Markdown (``md``), a page (``html``), a short Markdown for CI (``summary``), JUnit XML
+(``junit``), the text of a terminal (``terminal``)."""
 
 
 def judge(
@@ -121,7 +123,7 @@ def render(
     if format == "terminal":
         return render_terminal(given, counted)
     known = {"baseline": baseline, "source_url": source_url, "asked": asked}
-    row = next((one for one in FORMATS if one.option == format), None)
-    if row is None:
+    report = next((report for report in report_files() if report.name == format), None)
+    if report is None:
         raise ValueError(f"there is no report {format!r}; expected one of {', '.join(FORMATS_OF_REPORTS)}")
-    return row.render(given, counted, known)
+    return report.render(given, counted, known)

@@ -14,7 +14,6 @@ JUDGING = ("run", "replay")
 LAUNCHING = (*JUDGING, "record", "bench", "compare")
 COMPILING = (*LAUNCHING, "check", "build")
 REPORTING = (*JUDGING, "report")
-RENDERING = (*REPORTING, "board")
 """Commands with options in common."""
 
 CHOICE = "what is judged"

@@ -23,7 +23,6 @@ from conformance.option import (
     JUDGING,
     LAUNCHING,
     OUTPUT,
-    RENDERING,
     RUN,
     Option,
     Options,
@@ -401,18 +400,6 @@ class Session(Options):
     )
     json: Path | None = reporting(
         None, "--json", read=json_file, metavar="F", help="write the record as JSON; - is standard output", pytest=True
-    )
-    md: Path | None = option(
-        None, "--md", read=Path, metavar="F", group=OUTPUT, help="write the report as Markdown", commands=RENDERING
-    )
-    html: Path | None = option(
-        None, "--html", read=Path, metavar="F", group=OUTPUT, help="write the report as HTML", commands=RENDERING
-    )
-    summary: Path | None = reporting(
-        None, "--summary", read=Path, metavar="F", help="write a short report as Markdown, for the summary of a CI job"
-    )
-    junit: Path | None = reporting(
-        None, "--junit", read=Path, metavar="F", help="write JUnit XML with a test case for each kernel"
     )
 
 

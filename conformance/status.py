@@ -153,3 +153,6 @@ FAILED_LAUNCHES: tuple[Status, ...] = tuple(status for status in FAILURES if ROW
 """Failures of which some case has evidence."""
 
 WORST_FIRST: tuple[Status, ...] = tuple(sorted(ROWS, key=lambda status: ROWS[status].urgency))
+
+ABSENT: tuple[Status, ...] = ("missing", "not_run")
+"""Statuses without a verdict."""

@@ -27,7 +27,7 @@ from conformance.port.digest import tree_digest
 from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
 from conformance.report.asked import NOT_ASKED, Asked
-from conformance.report.formats import FORMATS
+from conformance.report.files import report_files
 from conformance.report.kernels import explain, in_short
 from conformance.report.lines import rendered
 from conformance.report.places import NOWHERE, Places
@@ -252,7 +252,7 @@ def write_reports(
 
     Raises ``FileError`` for those that cannot be written, after the others.
     """
-    asked_for = {report.option: getattr(arguments, report.option) for report in FORMATS}
+    asked_for = {report.name: getattr(arguments, report.name) for report in report_files()}
     files = [(path, name) for name, path in asked_for.items() if path is not None]
     if not files:
         return []

@@ -23,6 +23,7 @@ from conformance.errors import UsageError
 from conformance.files import checkout, version
 from conformance.option import GROUPS, STDOUT
 from conformance.processes.forked import allow_forks
+from conformance.report.files import report_files
 from conformance.session.cache_folder import check_cache
 from conformance.session.outputs import begin_outputs, check_outputs
 from conformance.settings import OPTIONS
@@ -38,6 +39,7 @@ def build_parser(only: str | None = None) -> CommandParser:
     )
     parser.add_argument("-V", "--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    options = (*OPTIONS, *(report.option for report in report_files()))
     for name in command_names():
         added: CommandParser = commands.add_parser(name, help=about(name))
         if only not in (None, name):
@@ -50,7 +52,7 @@ def build_parser(only: str | None = None) -> CommandParser:
             continue  # completion and the man page are of what is there
         module.options(added)
         for title in GROUPS:
-            rows = [row for row in OPTIONS if name in row.commands and row.group == title]
+            rows = [row for row in options if name in row.commands and row.group == title]
             group = added.add_argument_group(title) if rows else added
             for row in rows:
                 action = group.add_argument(*row.flags, **row.arguments())

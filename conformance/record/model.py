@@ -13,7 +13,7 @@ from conformance.reading import shortened
 from conformance.settings import judged_with
 from conformance.spec.entry import ENTRIES, ROWS, Entry
 from conformance.spec.load import Specs
-from conformance.status import STATUSES, Status
+from conformance.status import FAILED_LAUNCHES, STATUSES, Status
 
 BUILD = "build"
 """The runtime of a record that only says what compiles."""
@@ -224,7 +224,7 @@ def _agrees(row: KernelResult) -> KernelResult:
         raise ValueError(f"kernel {row.name!r}: {row.failed} of {row.cases} cases failed")
     if row.status == "pass" and (not row.cases or row.failed or row.failures):
         raise ValueError(f"kernel {row.name!r}: a pass needs a case or more, none of which failed")
-    if row.status in ("fail", "crash", "timeout") and not row.failed and not row.message:
+    if row.status in FAILED_LAUNCHES and not row.failed and not row.message:
         raise ValueError(f"kernel {row.name!r}: {row.status} without a case that failed and without a message")
     return row
 

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from conformance.report.ci import render_junit
     from conformance.report.html import render_html
     from conformance.report.markdown import render_markdown
-    from conformance.report.summary import render_summary
+    from conformance.report.short_report import render_summary
     from conformance.report.terminal import render_terminal
 
 __all__ = ["render_html", "render_junit", "render_markdown", "render_summary", "render_terminal"]
 
-_MODULES = {"render_junit": "ci"}
+_MODULES = {"render_junit": "ci", "render_summary": "short_report"}
 
 
 def __getattr__(name: str) -> Any:

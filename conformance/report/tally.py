@@ -11,10 +11,7 @@ from conformance.spec.entry import ENTRIES, Entry
 from conformance.spec.entry import ROWS as ENTRY_ROWS
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import SpecModule, Specs
-from conformance.status import EXPLAINED, ROWS, WORST_FIRST
-
-ABSENT = ("missing", "not_run")
-"""Statuses without a verdict."""
+from conformance.status import ABSENT, EXPLAINED, ROWS, WORST_FIRST
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from conformance.report.tally import with_recorded_own
 from conformance.settings import NO_GATE, Gate
 from conformance.spec.entry import ENTRIES, ROWS, Entry
 from conformance.spec.load import Specs
-from conformance.status import EXPLAINED, FAILURES
+from conformance.status import ABSENT, EXPLAINED, FAILURES
 from conformance.text import counted, one_line
 
 MET, NOT_MET, BAD_INPUT = 0, 1, 2
@@ -82,7 +82,7 @@ class Judged:
         rows = self.part(entry).rows
         if ROWS[entry].must_be_there or len(rows) == len(self.rows):
             return rows
-        return [row for row in rows if row.status not in ("missing", "not_run")]
+        return [row for row in rows if row.status not in ABSENT]
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
             f"nothing was judged: the sources define none of the {len(kernels or every)} selected {what}, such as "
             f"{every[0].name}; {why}"
         )
-    if all(row.status in ("missing", "not_run") for row in every) and any(row.status == "not_run" for row in every):
+    if all(row.status in ABSENT for row in every) and any(row.status == "not_run" for row in every):
         idle = next(row for row in every if row.status == "not_run")
         return f"nothing was judged: {idle.name}: {idle.message or 'no case was run'}"
     found = None if against is None or shard is not None else against.comparison

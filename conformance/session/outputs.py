@@ -16,12 +16,12 @@ from pathlib import Path
 from conformance.errors import UsageError
 from conformance.files import kernels_folder, spec_folder, traces_folder
 from conformance.option import COMPILING
+from conformance.report.files import report_files
 from conformance.writing import discard, is_replaced
 
 OWN_FOLDER = ".parity"
 """Where our files for CI services write to, in the working directory: it is made where it does not exist."""
 
-_FILES = ("json", "md", "html", "summary", "junit", "badge")
 _FOLDERS = {
     "build": ("out", "--out"),
     "record": ("out", "OUT"),
@@ -98,7 +98,7 @@ def begin_outputs(arguments: argparse.Namespace) -> None:
 
 def outputs(arguments: argparse.Namespace, prefix: str = "--") -> Iterator[tuple[str, Path]]:
     """The files that a command writes, with the options that name them."""
-    for name in _FILES:
+    for name in ("json", *(report.name for report in report_files()), "badge"):
         path = getattr(arguments, name, None)
         if isinstance(path, Path):
             yield f"{prefix}{name}", path

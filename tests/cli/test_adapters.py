@@ -146,10 +146,10 @@ def test_arguments_that_cannot_be_made_are_a_cause(cli, port, declared: Path) ->
             '[{type = "u32", array = "out", count = 1}]',
             "'out' is no array argument of Candle's kernel here; expected one of info",
         ),
-        ('[{type = "u8", value = 300}]', "300 is no u8"),
+        ('[{type = "u8", value = 300}]', "300 does not fit into u8"),
         ('[{type = "u32"}]', "parameter 1 must have a type, and either value, or array and count"),
         ("[3]", "parameter 1 must be the name of an argument of Candle's, or a table"),
-        ('[{struct = [{type = "u32", array = "info", count = 2}]}]', "a field of 1 elements gets"),
+        ('[{struct = [{type = "u32", array = "info", count = 2}]}]', "room for 1 elements would get"),
     ],
 )
 def test_what_is_no_adapter(tmp_path: Path, params: str, said: str) -> None:

@@ -12,7 +12,7 @@ from small_port import small_port
 
 from conformance import api
 from conformance.files import ROOT
-from conformance.report.formats import FORMATS
+from conformance.report.files import report_files
 from tests.runs import run_info
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.DOTALL)
@@ -82,7 +82,7 @@ def test_every_format_names_the_kernel_that_fails(record: api.Record, format: ap
 
 
 def test_formats_are_those_of_the_command_line_and_the_terminal() -> None:
-    assert sorted(api.FORMATS_OF_REPORTS) == sorted([*(row.option for row in FORMATS), "terminal"])
+    assert sorted(api.FORMATS_OF_REPORTS) == sorted([*(report.name for report in report_files()), "terminal"])
 
 
 @pytest.mark.parametrize(
@@ -108,5 +108,5 @@ def test_a_file_that_is_no_record_is_an_error(tmp_path: Path) -> None:
 
 def test_there_is_no_report_of_another_name() -> None:
     nothing = api.Record.of(run_info(), [])
-    with pytest.raises(ValueError, match="there is no report 'pdf'; expected one of html, "):
+    with pytest.raises(ValueError, match="there is no report 'pdf'; expected one of md, "):
         api.render(nothing, "pdf")  # type: ignore[arg-type]

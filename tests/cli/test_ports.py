@@ -42,7 +42,7 @@ def test_the_declaration_of_a_port_does_not_take_the_place_of_the_list(checkouts
     )
     before = (checkouts / "mine.toml").read_text()
     said = answer(capfd, "ports", checkouts / "mine.toml", "--checkouts", checkouts, "--out", checkouts / "out")
-    assert (said.code, "would take its place" in said.err) == (2, True)
+    assert (said.code, "would overwrite it" in said.err) == (2, True)
     assert (checkouts / "mine.toml").read_text() == before
 
 

@@ -1,4 +1,4 @@
-"""A program in Rust over the crate rocm-rs, as ports of Candle are, on an AMD GPU that is interpreted."""
+"""A program in Rust over the crate rocm-rs, as some ports of Candle are, on an AMD GPU that is interpreted."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from conformance.replay.archive import write_archive
 from conformance.replay.traces import TraceError, Traces
 from conformance.report.html import render_html
 from conformance.report.markdown import render_markdown
-from conformance.report.summary import render_summary
+from conformance.report.short_report import render_summary
 from conformance.report.terminal import render_terminal
 from conformance.session.selection import select
 from conformance.settings import Settings

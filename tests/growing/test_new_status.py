@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+from conformance.record.model import Summary
+from conformance.status import EXPLAINED, STATUSES
 from tests.growing.tree import ROOT, Tree
 
 ROW = """
@@ -41,9 +44,44 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     return tree
 
 
+RECIPE = (ROOT / "docs" / "internals.md").read_text(encoding="utf-8").partition("### A status")[2]
+
+
+def lists_several(tree: ast.AST) -> bool:
+    """Whether something that ``tree`` holds is a list of several statuses, also with names of such lists."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            named = [one for one in node.elts if isinstance(one, ast.Constant) and one.value in STATUSES]
+            listed = [one for one in node.elts if isinstance(one, ast.Starred) and ast.unparse(one.value) in LISTS]
+            if len(named) + len(listed) == len(node.elts) > 1:
+                return True
+    return False
+
+
+LISTS = {"ABSENT", "EXPLAINED", "FAILED_LAUNCHES", "FAILURES"}
+
+
+@pytest.mark.slow("parses every module of the package")
+def test_the_page_names_every_file_that_lists_several_statuses_and_no_other() -> None:
+    files = sorted((ROOT / "conformance").rglob("*.py"))
+    found = {file for file in files if lists_several(ast.parse(file.read_text(encoding="utf-8")))}
+    rows = re.findall(r"^\| (`conformance.*?) \|", RECIPE.partition("| what it decides |")[2], re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`([\w/.]+)`", row)}
+    assert named == {file.relative_to(ROOT).as_posix() for file in found}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_status_is_in_every_place_of_the_page(status: str) -> None:
+    assert f"`{status}`" in (ROOT / "docs/judging.md").read_text(encoding="utf-8")
+    css = (ROOT / "conformance/report/html/page.css").read_text(encoding="utf-8")
+    assert f".cell.{status} {{" in css
+    assert ("passed" if status == "pass" else status) in Summary.model_fields
+    advice = (ROOT / "docs/my-kernel-fails.md").read_text(encoding="utf-8")
+    assert f"| `{status}` |" in advice or status not in EXPLAINED
+
+
 def test_the_page_names_each_place(copy: Tree) -> None:
-    recipe = (ROOT / "docs" / "internals.md").read_text(encoding="utf-8").partition("**A status**")[2]
-    named = set(re.findall(r"`(conformance/[\w/.]+)`", recipe))
+    named = set(re.findall(r"`(conformance/[\w/.]+)`", RECIPE))
     assert set(copy.changes()) == PLACES
     assert named >= PLACES
 

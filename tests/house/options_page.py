@@ -1,4 +1,5 @@
-"""docs/options.md, made of the rows of ``conformance.settings``: ``python -m tests.house.options_page`` writes it."""
+"""docs/options.md, made of the rows of ``conformance.settings`` and the files of ``conformance.report.files``:
+``python -m tests.house.options_page`` writes it."""
 
 from __future__ import annotations
 
@@ -6,9 +7,12 @@ from collections.abc import Iterable
 
 from conformance.files import ROOT
 from conformance.option import COMPILING, GATE, GROUPS, JUDGING, LAUNCHING, Option
+from conformance.report.files import report_files
 from conformance.settings import OPTIONS
 
 PAGE = ROOT / "docs" / "options.md"
+
+EVERY = (*OPTIONS, *(report.option for report in report_files()))
 
 HEAD = """# Options
 
@@ -30,7 +34,7 @@ def page() -> str:
     sets = "".join(f"| those {name} | {_named(commands)} |\n" for commands, name in SETS.items())
     parts = [HEAD, f"\n| name | commands |\n|---|---|\n{sets}"]
     for group in GROUPS:
-        rows = "".join(_row(row) for row in OPTIONS if row.group == group)
+        rows = "".join(_row(row) for row in EVERY if row.group == group)
         heading = f"{group[0].upper()}{group[1:]}"
         parts.append(f"\n## {heading}\n\n{COLUMNS}{rows}")
     return "".join(parts)

@@ -18,7 +18,7 @@ from conformance.report.html import render_html
 from conformance.report.markdown import render_markdown
 from conformance.report.run_notes import remarks
 from conformance.report.runs import Records
-from conformance.report.summary import render_summary
+from conformance.report.short_report import render_summary
 from conformance.report.terminal import render_terminal
 from conformance.spec.entry import ENTRIES, ROWS, Entry
 from conformance.spec.load import Specs, load_specs

@@ -22,7 +22,7 @@ from conformance.report.ci import render_annotations, render_junit
 from conformance.report.html import render_html
 from conformance.report.kernels import explain
 from conformance.report.markdown import render_markdown
-from conformance.report.summary import render_summary
+from conformance.report.short_report import render_summary
 from conformance.report.terminal import render_terminal
 from conformance.spec.load import load_specs
 from conformance.text import Screen, link, plain, visible

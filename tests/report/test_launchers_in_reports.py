@@ -15,7 +15,7 @@ from conformance.report.ci import render_annotations, render_badge, render_junit
 from conformance.report.html import render_html
 from conformance.report.html.grid import place
 from conformance.report.markdown import render_markdown
-from conformance.report.summary import render_summary
+from conformance.report.short_report import render_summary
 from conformance.report.terminal import render_terminal
 from conformance.spec.load import load_specs
 from tests.runs import run_info

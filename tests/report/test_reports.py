@@ -22,7 +22,7 @@ from conformance.report.ci import render_junit
 from conformance.report.html import render_html
 from conformance.report.html.data import SHOWN_FAILURES, Matrices
 from conformance.report.markdown import render_markdown
-from conformance.report.summary import render_summary
+from conformance.report.short_report import render_summary
 from conformance.report.tally import Tally, worst
 from conformance.report.terminal import render_terminal
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
@@ -545,7 +545,7 @@ def test_kernels_lost_to_the_infrastructure_stand_apart(specs: Specs) -> None:
 
 def test_cases_that_were_not_launched_are_counted(specs: Specs) -> None:
     rows = [result(specs, "is_u32_f32", "pass", left_out=3), result(specs, "is_u32_f16", "pass", left_out=2)]
-    said = "note: 5 cases of 2 kernels were not launched: their right answer is a fault"
+    said = "note: 5 cases of 2 kernels were not launched: their right result is a fault"
     assert said in " ".join(render_terminal(Record.of(run_info(), every_kernel(specs, rows)), specs).split())
 
 

@@ -10,7 +10,7 @@ import pytest
 from conformance.outcome import Failure
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.report.comparison import changes
-from conformance.report.summary import LIMIT, render_summary
+from conformance.report.short_report import LIMIT, render_summary
 from conformance.spec.load import load_specs
 from tests.runs import run_info
 

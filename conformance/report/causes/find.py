@@ -138,7 +138,7 @@ def find_causes(rows: Sequence[KernelResult], specs: Specs) -> list[Finding]:
         for cause, detail, share in _causes_of(row, specs):
             key = _TYPES.sub("T", detail) if cause is SIGNATURE else detail
             text = detail if key == detail else f"{detail}, in {row.name}"
-            told = cause.of_own_kernels() if entry == "own" else cause
+            told = cause if ROWS[entry].in_specs else cause.of_own_kernels()
             found.setdefault((cause.id, key), Finding(told, detail=text, what=what)).shares.append(share)
     last = (MIXED.id, UNKNOWN.id)
     ages = older_candle(
