@@ -73,8 +73,8 @@ def case(fault: Fault) -> str:
 @pytest.mark.usefixtures("stand_in_nvcc")
 def test_a_launcher_is_called_and_each_mistake_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     expected = {
-        Fault.NULL_STREAM: "puts work on another stream",
-        Fault.OTHER_STREAM: "puts work on another stream",
+        Fault.NULL_STREAM: "launches on another stream",
+        Fault.OTHER_STREAM: "launches on another stream",
         Fault.PENDING: "returns with the error cudaErrorInvalidValue (1) pending: what CUDA says of it",
         Fault.WRITES_OUTSIDE: "1 bytes before and 0 bytes after the buffer were overwritten",
         Fault.WRONG: "vy[",

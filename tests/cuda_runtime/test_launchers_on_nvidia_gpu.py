@@ -34,7 +34,7 @@ def _nvcc(nvidia_gpu: None) -> None:
         (CASE, Fault.CRASHES, "crash", "SIGSEGV"),
         (CASE, Fault.FREES_TWICE, "fail", "returns with the error cudaErrorInvalidValue (1) pending"),
         (CASE, Fault.FREES_ARGUMENT, "fail", "returns with the error cudaErrorInvalidValue (1) pending"),
-        (CASE, Fault.NULL_STREAM, "fail", "puts work on another stream"),
+        (CASE, Fault.NULL_STREAM, "fail", "launches on another stream"),
         (CASE, Fault.PENDING, "fail", "returns with the error cudaErrorInvalid"),  # Value or Configuration, by release
         (CASE, Fault.WRONG, "fail", "vy["),
         (SCRATCH, Fault.RIGHT, "fail", "wrote outside of tmp_fixup: 0 bytes before and 1 bytes behind it"),

@@ -57,7 +57,12 @@ def test_a_right_launcher_passes_and_a_byte_behind_the_scratch_is_seen(folder: P
         (Fault.PENDING, {}, "fail", "returns with the error hipErrorInvalidConfiguration (9) pending"),
         (Fault.WRITES_OUTSIDE, {"STAND_IN_HIP_FAULTS": f"{WRITES}=700"}, "crash", "hipErrorIllegalAddress (700)"),
         (Fault.CRASHES, {}, "crash", "signal SIGSEGV"),
-        (Fault.NULL_STREAM, {}, "fail", "puts work on another stream: it is done before the stream that it was given"),
+        (
+            Fault.NULL_STREAM,
+            {},
+            "fail",
+            "launches on another stream, which does not wait for the stream that the launcher was given",
+        ),
     ],
     ids=["PENDING", "WRITES_OUTSIDE", "CRASHES", "NULL_STREAM"],
 )
