@@ -1,8 +1,12 @@
-"""The dtypes of Candle's kernels: one row each for numpy, C, the bits of floats and the reports."""
+"""The dtypes of Candle's kernels: one row each for numpy, C, the bits of floats and the reports.
+
+A port may declare further ones for its own kernels (``declare``).
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -20,7 +24,8 @@ class FloatFormat:
     ``exponent`` and ``mantissa`` are widths in bits and ``largest`` is the pattern of the largest finite value. Beyond
     it come infinity, where ``has_inf``, and the NaN patterns. ``saturates``: a conversion makes the largest value of
     what is too large. ``computes`` tells where a formula rounds: ``natively`` in the type itself, ``each`` operation
-    rounded to the type, or ``f32``: computed in float32 and rounded once, at the end.
+    rounded to the type, or ``f32``: computed in float32 and rounded once, at the end. ``unsigned_zero``: the pattern of
+    -0 is the only NaN, and the bias is one more (AMD's FNUZ forms).
     """
 
     exponent: int
@@ -29,14 +34,15 @@ class FloatFormat:
     computes: Literal["natively", "each", "f32"]
     has_inf: bool = True
     saturates: bool = False
+    unsigned_zero: bool = False
 
     @property
     def bias(self) -> int:
-        return (1 << self.exponent - 1) - 1
+        return (1 << self.exponent - 1) - 1 + self.unsigned_zero
 
     @property
     def smallest_nan(self) -> int:
-        """The pattern, without its sign, from which on all are NaN."""
+        """The pattern, without its sign, from which on all are NaN; none has it where there is no -0."""
         return self.largest + 1 + self.has_inf
 
 
@@ -103,6 +109,12 @@ _SIZE = (
     *("size_t", "uint64_t", "unsigned long", "unsigned long int", "long unsigned int"),
     *("unsigned long long", "unsigned long long int", "long long unsigned int"),
 )
+_FURTHER_INTEGERS = {
+    "int8": ("int8_t", "signed char"),
+    "uint16": ("uint16_t", "unsigned short", "unsigned short int"),
+}
+"""What C calls the integers that no kernel of Candle's has."""
+
 _E4M3 = ("f8_e4m3", "fp8_e4m3", "fp8e4m3")
 _OCP_E4M3 = FloatFormat(4, 3, 0x7E, "f32", has_inf=False, saturates=True)
 
@@ -124,6 +136,8 @@ _ROWS = (
     _row("void*", np.uint8, "bytes", ("void",), column=False),
 )
 
+NEW_DTYPE = "a new dtype needs a row in conformance/dtypes.py, one of own kernels a row in the file `dtypes` of [own]"
+
 DTYPES: dict[str, DType] = {row.name: row for row in _ROWS}
 
 FLOATS: tuple[DType, ...] = tuple(row for row in _ROWS if row.format is not None)
@@ -141,11 +155,98 @@ SPELLINGS: dict[str, str] = {
 """How kernel names spell a dtype, longest first: one may end in another."""
 
 
+@dataclass(frozen=True)
+class DeclaredDType:
+    """A dtype of a port's own kernels: its name in specs, that of a type of numpy's or ml_dtypes', what C and HIP call
+    it, and whether a conversion makes the largest value of what is too large."""
+
+    name: str
+    numpy: str
+    c: tuple[str, ...]
+    saturates: bool = False
+
+
+_SHIPPED = frozenset(DTYPES)
+_declared: list[DeclaredDType] = []
+
+
+def declare(rows: Sequence[DeclaredDType]) -> None:
+    """Have ``DTYPES`` hold ``rows`` besides Candle's, in the place of those that were declared before.
+
+    Raises ``ValueError``, naming the row, for a name that is taken and for a type that elements in memory cannot have.
+    """
+    taken = next((row.name for row in rows if row.name in _SHIPPED), None)
+    if taken is not None:
+        raise ValueError(f"{taken}: is a dtype of candle-parity's; give the port's another name")
+    made = {row.name: _made(row) for row in rows}
+    for row in _declared:
+        DTYPES.pop(row.name, None)
+    DTYPES.update(made)
+    _declared[:] = rows
+
+
+def declared() -> tuple[DeclaredDType, ...]:
+    """The dtypes that were declared last, for the other processes of a run."""
+    return tuple(_declared)
+
+
+def _made(row: DeclaredDType) -> DType:
+    """The row of ``DTYPES``; what a float's bits mean is found out from the type itself."""
+    try:
+        kind = np.dtype(getattr(ml_dtypes, row.numpy, row.numpy))
+    except TypeError:
+        raise ValueError(
+            f"{row.name}: neither numpy nor ml_dtypes has a type {row.numpy!r}; expected one such as float8_e5m2"
+        ) from None
+    if kind.kind in "iu" and kind.name == f"{'u' * (kind.kind == 'u')}int{8 * kind.itemsize}":
+        # A name of the port's own for an integer is seen as what it stands for.
+        plain = [name for other in _ROWS if other.is_integer and other.numpy == kind for name in other.c]
+        names = (*row.c, *plain, *_FURTHER_INTEGERS.get(kind.name, ()))
+        return _row(row.name, kind, "int" if kind.kind == "i" else "uint", names, column=False)
+    if row.numpy in vars(ml_dtypes) or kind.kind == "f":
+        form = _format(kind, row.saturates)
+        if form is not None:
+            return _row(row.name, kind, "float", row.c, form, column=False)
+    raise ValueError(
+        f"{row.name}: elements of {row.numpy} cannot be compared; expected an integer of 8 to 64 bits, or a float of "
+        "as many with sign, exponent and mantissa; declare packed values as uint8, and unpack them in the reference"
+    )
+
+
+def _format(kind: np.dtype[np.generic], saturates: bool) -> FloatFormat | None:
+    """What the bits of ``kind`` mean; ``None`` where they are not a sign, an exponent and a mantissa as in IEEE 754."""
+    width = 8 * kind.itemsize
+    if width > 64:
+        return None
+    try:
+        limits = ml_dtypes.finfo(kind)  # type: ignore[no-untyped-call]
+    except ValueError:  # an integer of ml_dtypes'
+        return None
+    bits = np.dtype(f"u{kind.itemsize}")
+
+    def pattern(value: object) -> int:
+        return int(np.array([value]).astype(kind).view(bits)[0])
+
+    def value(pattern: int) -> float:
+        return float(np.array([pattern], bits).view(kind)[0])
+
+    largest = pattern(limits.max)
+    form = FloatFormat(
+        int(limits.nexp),
+        int(limits.nmant),
+        largest,
+        "f32" if width == 8 else "each" if width == 16 else "natively",
+        has_inf=bool(np.isinf(value(largest + 1))),
+        saturates=saturates,
+        unsigned_zero=bool(np.isnan(value(1 << width - 1))),
+    )
+    has_sign = form.exponent + form.mantissa + 1 == width and value(1 << form.mantissa) > 0
+    return form if has_sign and pattern(1.0) == form.bias << form.mantissa else None
+
+
 def dtype(name: str) -> DType:
     """The row of ``name``; raises ``ValueError`` naming the known spellings when there is none."""
     try:
         return DTYPES[name]
     except KeyError:
-        raise ValueError(
-            f"unknown dtype {name!r}; known: {', '.join(DTYPES)}; a new one needs a row in conformance/dtypes.py"
-        ) from None
+        raise ValueError(f"unknown dtype {name!r}; known: {', '.join(DTYPES)}; {NEW_DTYPE}") from None

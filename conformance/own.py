@@ -18,12 +18,13 @@ UNTRUSTED = (
 @dataclass(frozen=True)
 class OwnFolders:
     """The table ``[own]`` of a port's file, with absolute paths: folders of specs (``*.yaml``), of reference modules
-    (``*.py``) and of launch families (``*.yaml``); ``file`` is the port's."""
+    (``*.py``) and of launch families (``*.yaml``), and a file of dtypes; ``file`` is the port's."""
 
     file: Path
     specs: Path
     reference: Path
     families: Path | None = None
+    dtypes: Path | None = None
 
     @property
     def folders(self) -> tuple[Path, ...]:

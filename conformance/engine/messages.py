@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from pydantic import TypeAdapter
 
 from conformance.cases.case import Case
+from conformance.dtypes import DeclaredDType, declare
 from conformance.engine.coding import KINDS, Expected, Kind, add_kinds, add_kinds_of, receive, send
 from conformance.engine.ipc import Channel, Closed, Progress
 from conformance.engine.modes import JudgeGenerated
@@ -62,6 +63,8 @@ class Setup(Settings):
     asked: tuple[tuple[str, str], ...] = ()
     """The kernels that the run judges, each its module and name: what is compiled for them may leave out others. Empty:
     nothing is left out."""
+    dtypes: tuple[DeclaredDType, ...] = ()
+    """Those that own kernels have besides Candle's."""
 
     def command_for(self, kernel: Kernel) -> str:
         """``command`` for a case of ``kernel``: without ``--own`` where that is Candle's, which needs no trust."""
@@ -269,6 +272,7 @@ def run_member(kind: MemberKind[ModeOf, Asked], channel: int, progress: int, par
 def _serve(kind: MemberKind[ModeOf, Asked], channel: Channel, progress: Progress, supervisor: Supervisor) -> None:
     """Take a ``Setup`` and a mode, say ``Ready``, ``Started`` or ``Refused``, then answer requests."""
     setup = receive(channel, SETUP, SECONDS_TO_SET_UP).message
+    declare(setup.dtypes)
     mode = receive(channel, kind.modes, SECONDS_TO_SET_UP).message
     try:
         member = kind.make(channel, progress, setup, mode, supervisor)

@@ -279,7 +279,8 @@ def _gate(value: Any, where: str) -> dict[str, Any]:
 def _own(value: Any, where: str) -> dict[str, str]:
     if not isinstance(value, dict):
         raise SourceError(f"{where} must be a table [own] with folders, not {_shown(value)}")
-    folders: dict[str, str] = _checked(value, {key: _string for key in ("specs", "reference", "families")}, where)
+    keys = ("specs", "reference", "families", "dtypes")
+    folders: dict[str, str] = _checked(value, dict.fromkeys(keys, _string), where)
     for key in ("specs", "reference"):
         if key not in folders:
             raise SourceError(f'{where} has no {key}; add {key} = "FOLDER" under [own]')

@@ -81,15 +81,16 @@ def differences(kernel: Kernel, given: Sequence[Given]) -> list[SignatureDiffere
     else shows two swapped parameters of one type. A type that is not known (``unknown_type``) is not a difference yet.
     """
     wanted = kernel.params
+    whose, has = ("Candle's", "Candle's has") if kernel.own is None else ("its spec's", "its spec has")
     if len(given) != len(wanted):
         have = f" ({', '.join(one.shown for one in given)})" if given and given[0].name is not None else ""
-        message = f"has {len(given)} parameters{have}, Candle's has {len(wanted)} ({', '.join(map(spelled, wanted))})"
+        message = f"has {len(given)} parameters{have}, {has} {len(wanted)} ({', '.join(map(spelled, wanted))})"
         return [SignatureDifference("parameter_count", message)]
-    swapped = _swapped([one.name for one in given], [parameter.name for parameter in wanted])
+    swapped = _swapped([one.name for one in given], [parameter.name for parameter in wanted], whose)
     if swapped:
         return [SignatureDifference("parameter_order", swapped)]
     rows = zip(given, wanted, expected_arguments(kernel), strict=True)
-    return [found for n, row in enumerate(rows, 1) for found in _differs(n, *row)]
+    return [found for n, row in enumerate(rows, 1) for found in _differs(n, *row, whose)]
 
 
 def difference(kernel: Kernel, given: Sequence[Given] | None) -> str | None:
@@ -143,18 +144,18 @@ def _argument(argument: Argument) -> Given:
     )
 
 
-def _swapped(names: Sequence[str | None], right: Sequence[str]) -> str | None:
+def _swapped(names: Sequence[str | None], right: Sequence[str], whose: str) -> str | None:
     if names == right or Counter(names) != Counter(right):
         return None
     return "; ".join(
-        f"parameter {n} is {have}, Candle's is {want}"
+        f"parameter {n} is {have}, {whose} is {want}"
         for n, (have, want) in enumerate(zip(names, right, strict=True), 1)
         if have != want
     )
 
 
-def _differs(position: int, have: Given, want: Parameter, place: Argument) -> Iterator[SignatureDifference]:
-    message = f"parameter {position} is {have.shown}, Candle's is {spelled(want)}"
+def _differs(position: int, have: Given, want: Parameter, place: Argument, whose: str) -> Iterator[SignatureDifference]:
+    message = f"parameter {position} is {have.shown}, {whose} is {spelled(want)}"
     if have.passed is not None:
         expected = _argument(place)
         if (have.offset, have.size, have.passed) != (expected.offset, expected.size, expected.passed):

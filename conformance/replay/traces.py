@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from conformance.cases.case import MOST_CHARACTERS, Case
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar, Stream
 from conformance.cases.layouts import MAX_ELEMENTS
-from conformance.dtypes import FLOATS, DType, dtype
+from conformance.dtypes import DTYPES, FLOATS, DType, dtype
 from conformance.errors import UserError
 from conformance.reading import shortened
 from conformance.replay.archive import SUFFIX, Pool, read_archive, read_header
@@ -32,9 +32,6 @@ Read = TypeVar("Read")
 
 PROGRAM = "program"
 """The field of what an archive says of itself that names the program whose launches it has."""
-
-_ML_DTYPES = {"bfloat16": 2, "float8_e4m3fn": 1}
-"""Bytes of an element of types that numpy itself lacks."""
 
 _MOST_GRID = 2**31 - 1
 _MOST_SHARED = 1 << 20
@@ -217,7 +214,9 @@ def _length(row: dict[str, Any], parameter: Parameter) -> int:
         raise ValueError(
             f"{parameter.name} has {shortened(repr(row['n']))} elements, not a number up to {MAX_ELEMENTS}"
         )
-    return int(row["n"]) * (_ML_DTYPES.get(row["dtype"]) or np.dtype(row["dtype"]).itemsize)
+    # numpy itself knows no name of ml_dtypes'.
+    known = next((it.size for it in DTYPES.values() if it.numpy.name == row["dtype"]), None)
+    return int(row["n"]) * (known or np.dtype(row["dtype"]).itemsize)
 
 
 def _argument(row: dict[str, Any], parameter: Parameter, module: _Module, where: str) -> Argument:

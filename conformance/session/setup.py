@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from conformance.dtypes import declare, declared
 from conformance.engine.messages import ORDERS, Setup
 from conformance.engine.modes import Tree
 from conformance.errors import UsageError
@@ -85,6 +86,7 @@ def specs_from(settings: Settings, config: Config | None) -> Specs:
     """
     specs = load_specs(settings.specs)
     if config is None or config.own is None:
+        declare(())
         return specs
     from conformance.cases.own import check_own  # what a run without own kernels does without
 
@@ -189,7 +191,7 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
         raise UsageError(f"--order is for the cpu runtime; {here}")
     resolved = {"runtime": runtime, "wave": wave, "orders": orders, "compiler": compiler}
     resolved |= {} if sees_target else {"arch": None}
-    return Setup(**{**vars(settings), **resolved}, device=choice.devices[0], choice=choice)
+    return Setup(**{**vars(settings), **resolved}, device=choice.devices[0], choice=choice, dtypes=declared())
 
 
 def _set_arch(settings: Settings) -> None:

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
-from conformance.dtypes import DTYPES
+from conformance.dtypes import DTYPES, NEW_DTYPE
 from conformance.spec.entry import ROWS, Entry
 from conformance.spec.kernel import Fix, Kernel, Parameter, Role, Tolerance, Undefined
 from conformance.spec.model import (
@@ -38,13 +38,13 @@ from conformance.spec.model import (
     Workload,
 )
 from conformance.spec.nodes import Document, Location
+from conformance.text import did_you_mean
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 _PARAMETER = re.compile(r"^(scalar|inout|in|out|scratch|stream|device) (void\*|[\w{}]+)(\*?)$")
 _C_NAME = re.compile(r"^[A-Za-z_]\w*$")
 _OF_LAUNCHERS = ("scratch", "stream", "device")
 _DTYPE_AXES = ("dtype", "src_dtype", "dst_dtype", "idx_dtype")
-_KNOWN_DTYPES = f"expected one of {', '.join(DTYPES)}; a new dtype needs a row in conformance/dtypes.py"
 
 Selecting = TypeVar("Selecting", ToleranceRule, Remark, UndefinedInput, UpstreamDefect, Workload)
 
@@ -151,7 +151,7 @@ class _Stanza:
 
     def _check_dtype(self, axis: str, value: str, place: Location) -> None:
         if axis in _DTYPE_AXES and value not in DTYPES:
-            raise self.document.error(place, f"unknown dtype {value!r}", _KNOWN_DTYPES)
+            raise self.document.error(place, f"unknown dtype {value!r}", _known_dtypes(value))
 
     def _check_spelling(self) -> None:
         known = {value for values in self.values.values() for value in values}
@@ -248,7 +248,9 @@ class _Stanza:
             role, written, star = match.groups()
             dtype = self._fill(written, variant, place)
             if dtype not in DTYPES:
-                raise self.document.error(place, f"parameter {name!r} has the unknown dtype {dtype!r}", _KNOWN_DTYPES)
+                raise self.document.error(
+                    place, f"parameter {name!r} has the unknown dtype {dtype!r}", _known_dtypes(dtype)
+                )
             # "void*" is both the pointee's spelling and the pointer.
             pointer = bool(star) or dtype == "void*"
             if role in _OF_LAUNCHERS and not ROWS[self.entry].is_host_function:
@@ -316,3 +318,8 @@ class _Stanza:
             f"placeholder {{{axis}}} has no value",
             f"this stanza's axes are {', '.join(values)}; use one of them, or add {axis!r} to the stanza",
         )
+
+
+def _known_dtypes(word: str) -> str:
+    """What a spec may have in the place of ``word``."""
+    return f"expected one of {', '.join(DTYPES)}{did_you_mean(word, DTYPES)}; {NEW_DTYPE}"

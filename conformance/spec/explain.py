@@ -11,6 +11,8 @@ from conformance.reading import shortened
 from conformance.spec import SpecError
 from conformance.spec.model import (
     TODO,
+    DTypeFile,
+    DTypeRow,
     Family,
     FamilyFile,
     FamilyParameter,
@@ -43,6 +45,7 @@ _OF_FILE: dict[type[BaseModel], dict[str, type[BaseModel]]] = {
     SpecFile: {**_INSIDE, "families": Family},
     OwnSpecFile: {**_INSIDE, "families": OwnFamily},
     FamilyFile: {"params": FamilyParameter},
+    DTypeFile: {"dtypes": DTypeRow},
 }
 """The same by the model of the file."""
 

@@ -261,3 +261,27 @@ class FamilyFile(Strict):
     cases: Annotated[list[Text], Field(min_length=1)] = Field(
         description="a list of cases, the text between a case id's brackets, such as shape=[3,40],values=unit"
     )
+
+
+class DTypeRow(Strict):
+    """A dtype of a port's own kernels."""
+
+    numpy: Name = Field(
+        description="the type's name in numpy or ml_dtypes, such as float8_e5m2, float8_e4m3fnuz, int8 or uint16"
+    )
+    c: list[Text] = Field(
+        default=[],
+        description="a list of what the port's sources call it, such as [__hip_fp8_e5m2]; C's names of integers, and "
+        "uint8_t for floats of 8 bits, need not be in it",
+    )
+    saturates: bool = Field(
+        default=False, description="true where a scalar that is too large becomes the largest value, not infinity"
+    )
+
+
+class DTypeFile(Strict):
+    """The dtypes that a port's own kernels have besides Candle's."""
+
+    dtypes: dict[Name, DTypeRow] = Field(
+        min_length=1, description="a mapping from each dtype's name in specs to a mapping with its numpy and c"
+    )

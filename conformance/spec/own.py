@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from conformance.dtypes import DeclaredDType, declare
 from conformance.own import OwnFolders
 from conformance.reading import read_bytes
 from conformance.spec import SpecError
@@ -23,7 +24,8 @@ def with_own(specs: Specs, folders: OwnFolders, trusted: bool) -> Specs:
     """``specs`` with the kernels of ``folders``; nothing of the port's Python is run for it. ``trusted`` says that it
     may be run later.
 
-    Raises ``SpecError``, also for a name or a module that Candle has too, and for a module without a reference file.
+    From then on dtypes are Candle's and those of the port. Raises ``SpecError``, also for a name or a module that
+    Candle has too, and for a module without a reference file.
     """
     paths = sorted(folders.specs.glob("*.yaml")) if folders.specs.is_dir() else []
     if not paths:
@@ -31,6 +33,7 @@ def with_own(specs: Specs, folders: OwnFolders, trusted: bool) -> Specs:
     for what, folder in (("reference", folders.reference), ("families", folders.families)):
         if folder is not None and not folder.is_dir():
             raise SpecError(folders.file, None, f"[own] {what}: there is no folder {folder}", "make it, or correct it")
+    _declare_dtypes(folders)
     digest = _digest(folders)
     taken = specs.entries
     modules = {name for entry in ENTRIES for name in specs.modules_of(entry)}
@@ -43,6 +46,31 @@ def with_own(specs: Specs, folders: OwnFolders, trusted: bool) -> Specs:
             kernels[kernel.name] = replace(kernel, own=Own(str(path), reference, families, digest, trusted))
             found[module.name] = module
     return replace(specs, own=kernels, own_modules=found, own_digest=digest)
+
+
+def _declare_dtypes(folders: OwnFolders) -> None:
+    """Have dtypes be Candle's and those that the port's file has, if there is one; raises ``SpecError``."""
+    if folders.dtypes is None:
+        declare(())
+        return
+    # Here, as a run without own kernels does without YAML and pydantic's models.
+    from pydantic import ValidationError
+
+    from conformance.spec.explain import explain
+    from conformance.spec.model import DTypeFile
+    from conformance.spec.nodes import read_document
+
+    document = read_document(folders.dtypes)
+    try:
+        content = DTypeFile.model_validate(document.data)
+    except ValidationError as cause:
+        raise explain(document, cause, DTypeFile) from None
+    try:
+        declare([DeclaredDType(name, row.numpy, tuple(row.c), row.saturates) for name, row in content.dtypes.items()])
+    except ValueError as error:
+        name, _, problem = str(error).partition(": ")
+        problem, _, remedy = problem.partition("; ")
+        raise document.error(("dtypes", name), f"dtype {name!r}: {problem}", remedy) from None
 
 
 def _read(
@@ -98,8 +126,11 @@ def _digest(folders: OwnFolders) -> str:
     Raises ``SpecError`` for more than such folders have: one may have named a whole disk.
     """
     digest, count, size = hashlib.sha256(), 0, 0
-    for number, folder in enumerate(folders.folders):
-        for file in _files(folder):
+    places = [(folder, _files(folder)) for folder in folders.folders]
+    if folders.dtypes is not None:
+        places.append((folders.dtypes.parent, iter([folders.dtypes])))
+    for number, (folder, files) in enumerate(places):
+        for file in files:
             try:
                 content = read_bytes(file, _MOST_BYTES)
             except OSError as cause:

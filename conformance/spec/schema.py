@@ -10,14 +10,15 @@ from pydantic import BaseModel
 
 from conformance.files import installed
 from conformance.spec.load import SPEC_FOLDER
-from conformance.spec.model import FamilyFile, OwnSpecFile, SpecFile
+from conformance.spec.model import DTypeFile, FamilyFile, OwnSpecFile, SpecFile
 
 FILES: Mapping[str, type[BaseModel]] = {
     "schema.json": SpecFile,
     "own.schema.json": OwnSpecFile,
     "family.schema.json": FamilyFile,
+    "dtypes.schema.json": DTypeFile,
 }
-"""The last two are of a port's own specs and launch families; ``new --own`` puts them next to these."""
+"""All but the first are of what a port has of its own: specs, launch families and dtypes."""
 
 
 def schema_text(model: type[BaseModel] = SpecFile) -> str:

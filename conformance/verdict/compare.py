@@ -278,7 +278,10 @@ def is_nan(values: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:
     if dtype.format is None:
         return np.zeros(values.shape, np.bool_)
     bits = values.view(dtype.bits)
-    magnitude = bits & dtype.bits.type((1 << (8 * dtype.size - 1)) - 1)
+    sign = 1 << (8 * dtype.size - 1)
+    if dtype.format.unsigned_zero:
+        return np.asarray(bits == sign)
+    magnitude = bits & dtype.bits.type(sign - 1)
     return np.asarray(magnitude >= dtype.bits.type(dtype.format.smallest_nan))
 
 

@@ -18,7 +18,7 @@ import yaml
 from conformance.files import ROOT
 from conformance.record.schema import schema_text as record_schema
 from conformance.release import VERSION
-from conformance.spec.model import FamilyFile, OwnSpecFile, SpecFile
+from conformance.spec.model import DTypeFile, FamilyFile, OwnSpecFile, SpecFile
 from conformance.spec.schema import schema_text as spec_schema
 
 RELEASES = Path(__file__).with_name("fields.yaml")
@@ -63,11 +63,12 @@ meaning and release. The page is generated from the models that read these files
 | `specs/MODULE.yaml` | [SpecFile](#specfile) | [schema.json](../specs/schema.json) |
 | a spec of a port's own kernels | [OwnSpecFile](#ownspecfile) | [own.schema.json](../specs/own.schema.json) |
 | a launch family of a port's own | [FamilyFile](#familyfile) | [family.schema.json](../specs/family.schema.json) |
+| the dtypes of a port's own | [DTypeFile](#dtypefile) | [dtypes.schema.json](../specs/dtypes.schema.json) |
 
 In types, `X[]` is a list, and `{string: X}` a mapping. In places, `KEY` stands for a key of such a mapping. "required"
 means that the key has to be there. Unknown keys are errors. Keys with "next release" are in no release yet.
 """,
-    tuple(json.loads(spec_schema(model)) for model in (SpecFile, OwnSpecFile, FamilyFile)),
+    tuple(json.loads(spec_schema(model)) for model in (SpecFile, OwnSpecFile, FamilyFile, DTypeFile)),
 )
 
 PAGES = (RECORD, SPECS)

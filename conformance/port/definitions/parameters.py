@@ -121,10 +121,6 @@ def _split(tokens: Sequence[str], sign: str) -> Iterator[list[str]]:
     yield part
 
 
-_DTYPES: dict[str, frozenset[str]] = {
-    spelled: frozenset(row.name for row in DTYPES.values() if spelled in row.c)
-    for spelled in {spelled for row in DTYPES.values() for spelled in row.c}
-}
 _OTHER_FLOAT8 = re.compile(r"e5m2|fnuz|e8m0|e3m4|e4m3b11|f(?:p|loat)?8_?x_?[24]", re.IGNORECASE)
 _QUALIFIER = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict)\b|\bstd::")
 
@@ -150,7 +146,7 @@ def c_type(text: str) -> CType:
     """The type that ``text`` spells, such as ``const float *``."""
     pointers = text.count("*")
     base = " ".join(_QUALIFIER.sub(" ", text.replace("*", " ").replace("&", " ")).split())
-    return CType(base, _DTYPES.get(base, frozenset()), pointers)
+    return CType(base, frozenset(name for name, row in DTYPES.items() if base in row.c), pointers)
 
 
 def is_other_float8(name: str) -> bool:
