@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, in_order, info, operand, poisoned
+from conformance.cases.arguments import Family, Fields, Row, drawn, in_order, in_place, info, operand, poisoned
 from conformance.cases.case import Case
 from conformance.cases.geometry import parsed as expression
 from conformance.cases.launch import Argument, Launch, Scalar
@@ -32,7 +32,7 @@ from conformance.text import did_you_mean
 if TYPE_CHECKING:
     from conformance.spec.model import FamilyFile, FamilyParameter
 
-_ROLES = {"size": ("scalar",), "scalar": ("scalar",), "output": ("out", "inout")}
+_ROLES = {"size": ("scalar",), "scalar": ("scalar",), "output": ("out", "inout"), "inout": ("inout",)}
 """What the spec may call a parameter of a role; those that are not here are ``in``."""
 
 _NEEDED = {"size": "value", "scalar": "values", "info": "of", "indices": "below"}
@@ -240,6 +240,8 @@ def _argument(
         )
     if row.role == "output":
         return poisoned(fields, kernel, name, math.prod(sizes))
+    if row.role == "inout":
+        return in_place(fields, kernel, name, drawn(fields, kernel, name, layout("contiguous", sizes), stream).data)
     where = placed.get(name) or layout("contiguous", sizes)
     if row.role == "input":
         return drawn(fields, kernel, name, where, stream)

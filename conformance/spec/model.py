@@ -211,9 +211,10 @@ Sizes = Annotated[list[Expression], Field(max_length=8)]
 class FamilyParameter(Strict):
     """What one parameter of the kernels of a family gets."""
 
-    role: Literal["size", "scalar", "info", "input", "indices", "output"] = Field(
+    role: Literal["size", "scalar", "info", "input", "indices", "output", "inout"] = Field(
         description="size: an integer expression over the case; scalar: a number with values to try; info: dims and "
-        "strides of operands; input: numbers; indices: integers below a bound; output: what the kernel writes"
+        "strides of operands; input: numbers; indices: integers below a bound; output: what the kernel writes; inout: "
+        "numbers that it reads and writes over"
     )
     value: Expression | None = Field(
         default=None, description="of a size, an expression such as rows * cols, numel or rank"
@@ -223,8 +224,8 @@ class FamilyParameter(Strict):
     )
     shape: Sizes | None = Field(
         default=None,
-        description="of input, indices and output, a list of expressions such as [rows, cols]; without it the case's "
-        "shape",
+        description="of input, indices, output and inout, a list of expressions such as [rows, cols]; without it the "
+        "case's shape",
     )
     of: list[Name] | None = Field(
         default=None, description="of info, the list of inputs whose strides stand behind the dims, in order"
