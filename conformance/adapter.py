@@ -13,10 +13,12 @@ class OwnValue:
     """A value of dtype ``type``: an expression over Candle's integers, or elements of Candle's argument ``array``.
 
     Of an array there are ``count`` elements from element ``first`` on (expressions). A parameter is a pointer to them;
-    in a struct they are a field of ``room`` elements, the rest 0.
+    in a struct they are a field of ``room`` elements, the rest 0. A field may also be Candle's argument ``candle``, of
+    that one's type: a pointer or a number.
     """
 
-    type: str
+    type: str = ""
+    candle: str | None = None
     value: str | None = None
     array: str | None = None
     first: str = "0"

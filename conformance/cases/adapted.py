@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -14,19 +13,30 @@ from conformance.adapter import AdapterRow, OwnParameter, OwnValue
 from conformance.cases import launch_for
 from conformance.cases.case import Case
 from conformance.cases.geometry import names_of_launch, parsed
-from conformance.cases.launch import Argument, Buffer, Bytes, Launch, Null
+from conformance.cases.launch import Argument, Buffer, Bytes, Launch, Null, Scalar
 from conformance.dtypes import dtype
 from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
+
+POINTER = 8
+"""Bytes of a pointer."""
 
 _LARGEST = 4096
 """Bytes of a struct."""
 
 
-def adapted(row: AdapterRow, kernel: Kernel, case: Case, launch: Launch, wave: int) -> Launch:
+def adapted(
+    row: AdapterRow,
+    kernel: Kernel,
+    case: Case,
+    launch: Launch,
+    wave: int,
+    launch_of: Callable[[Kernel, Case], Launch] = launch_for,
+) -> Launch:
     """``launch`` with the arguments that the port's kernel gets; raises ``ValueError``.
 
-    Where Candle passes a null info, dims and strides are those of the same launch with info given.
+    Where Candle passes a null info, dims and strides are those of the same launch with info given, which ``launch_of``
+    makes.
     """
     real = {} if launch.spread is None else launch.spread.given
     candles = {argument.name: real.get(argument.name, argument) for argument in launch.args}
@@ -35,11 +45,11 @@ def adapted(row: AdapterRow, kernel: Kernel, case: Case, launch: Launch, wave: i
     arrays = {one.array for parameter in row.params for one in _values(parameter)}
     untold = [name for name in nulls if kernel.param(name).dtype == "size_t"]
     if untold and arrays != {None}:
-        twin = launch_for(kernel, replace(case, fields=tuple({**dict(case.fields), "info": "given"}.items())))
+        twin = launch_of(kernel, replace(case, fields=tuple({**dict(case.fields), "info": "given"}.items())))
         told |= {argument.name: argument for argument in twin.args if argument.name in untold}
     whole = replace(launch, args=tuple(candles.values()))
     names = names_of_launch(case, whole, wave)
-    passed = tuple(_argument(number, one, candles, told, names) for number, one in enumerate(row.params, 1))
+    passed = tuple(_argument(kernel, number, one, candles, told, names) for number, one in enumerate(row.params, 1))
     return replace(launch, passed=passed)
 
 
@@ -48,6 +58,7 @@ def _values(parameter: OwnParameter) -> tuple[OwnValue, ...]:
 
 
 def _argument(
+    kernel: Kernel,
     number: int,
     one: OwnParameter,
     candles: Mapping[str, Argument],
@@ -66,21 +77,35 @@ def _argument(
             return Bytes(f"parameter {number}", _content(one.value, told, names).tobytes())
         if one.value is not None:
             return Buffer(f"parameter {number}", one.value.type, "in", _content(one.value, told, names))
-        return Bytes(f"parameter {number}", _packed(one, told, names))
+        return _packed(f"parameter {number}", kernel, one, candles, told, names)
     except ValueError as error:
         raise ValueError(f"parameter {number}: {error}") from None
 
 
-def _packed(one: OwnParameter, told: Mapping[str, Argument], names: Mapping[str, int]) -> bytes:
+def _packed(
+    name: str,
+    kernel: Kernel,
+    one: OwnParameter,
+    candles: Mapping[str, Argument],
+    told: Mapping[str, Argument],
+    names: Mapping[str, int],
+) -> Bytes:
     """A struct in memory, what its fields do not fill with 0."""
-    layout = layout_of(one)
-    content = bytearray(layout.size)
+    layout = layout_of(one, kernel)
+    content, pointers = bytearray(layout.size), list[tuple[int, str, int]]()
     for field, at in zip(one.struct, layout.offsets, strict=True):
-        given = _content(field, told, names)
-        if given.size > field.room:
-            raise ValueError(f"a field with room for {field.room} elements would get {given.size}; raise its room")
-        content[at : at + given.nbytes] = given.tobytes()
-    return bytes(content)
+        if field.candle is None:
+            given = _content(field, told, names)
+            if given.size > field.room:
+                raise ValueError(f"a field with room for {field.room} elements would get {given.size}; raise its room")
+            content[at : at + given.nbytes] = given.tobytes()
+            continue
+        argument = candles[field.candle]
+        if isinstance(argument, Buffer):
+            pointers.append((at, argument.name, argument.start * argument.data.itemsize))
+        elif isinstance(argument, Scalar):
+            content[at : at + argument.value.nbytes] = argument.value.tobytes()
+    return Bytes(name, bytes(content), tuple(pointers))
 
 
 @dataclass(frozen=True)
@@ -92,15 +117,15 @@ class ParameterLayout:
     offsets: tuple[int, ...]
 
 
-@cache
-def layout_of(one: OwnParameter) -> ParameterLayout:
-    """As C lays out a parameter by value: each field at a multiple of its element's size, all of the largest one's.
+def layout_of(one: OwnParameter, kernel: Kernel) -> ParameterLayout:
+    """As C lays out a parameter by value of ``kernel``: each field at a multiple of its element's size, all of the
+    largest one's.
 
-    Raises ``ValueError`` for a struct that is too large.
+    Raises ``ValueError`` for a struct that is too large, and for an argument that Candle has not.
     """
     offsets, end, largest = list[int](), 0, 1
     for field in _values(one):
-        size = dtype(field.type).size
+        size = dtype(field.type).size if field.candle is None else candle_size(field.candle, kernel)
         largest = max(largest, size)
         offsets.append(-(-end // size) * size)
         end = offsets[-1] + field.room * size
@@ -108,6 +133,14 @@ def layout_of(one: OwnParameter) -> ParameterLayout:
     if size > _LARGEST:
         raise ValueError(f"a struct of {size} bytes; {_LARGEST} are the most")
     return ParameterLayout(size, largest, tuple(offsets))
+
+
+def candle_size(name: str, kernel: Kernel) -> int:
+    """The bytes of Candle's argument ``name``; raises ``ValueError`` where ``kernel`` has none."""
+    known = {parameter.name: parameter for parameter in kernel.params}
+    if name not in known:
+        raise ValueError(f"Candle has no {name!r}; it has {', '.join(known)}")
+    return POINTER if known[name].pointer else dtype(known[name].dtype).size
 
 
 def _content(one: OwnValue, told: Mapping[str, Argument], names: Mapping[str, int]) -> NDArray[Any]:

@@ -59,10 +59,15 @@ class Stream:
 
 @dataclass(frozen=True)
 class Bytes:
-    """A by-value argument of a port's own parameter list: a number or a struct, as it lies in memory."""
+    """A by-value argument of a port's own parameter list: a number or a struct, as it lies in memory.
+
+    ``pointers`` are to be filled in: where each is in ``data``, the buffer's name, and the bytes before the element
+    that it points to.
+    """
 
     name: str
     data: bytes
+    pointers: tuple[tuple[int, str, int], ...] = ()
 
 
 Argument = Scalar | Null | Buffer | Stream
@@ -113,6 +118,16 @@ class Launch:
 
     passed: tuple[Argument | Bytes, ...] | None = None
     """What the port's kernel gets, where its parameters are not Candle's; buffers that ``args`` has are the same."""
+
+    @property
+    def buffers(self) -> dict[str, Buffer]:
+        """Every buffer that the kernel gets, by name: those of ``args``, and what a port's own parameters have beside
+        them."""
+        found: dict[str, Buffer] = {}
+        for argument in (*self.args, *(self.passed or ())):
+            if isinstance(argument, Buffer):
+                found.setdefault(argument.name, argument)
+        return found
 
     def with_lanes(self, wave: int) -> Launch:
         """The same launch, with the device's own number of lanes for the argument of a launcher that has it."""

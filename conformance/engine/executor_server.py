@@ -317,7 +317,7 @@ class Server:
 
     def _start(self, message: RunLaunch, bases: Sequence[int]) -> PreparedCall | None:
         """Launch and wait; a launcher's call. A slot is eight bytes, or a buffer's number with an offset in bytes."""
-        slots = filled(message.slots, bases)
+        slots = filled(message, bases)
         what = message.what
         function = self._functions[message.function]
         if message.types:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from conformance.engine.ipc import Arena
-from conformance.engine.protocol import RunLaunch, Slot
+from conformance.engine.protocol import RunLaunch
 from conformance.runtimes.hip.device import Device, Prepared
 
 if TYPE_CHECKING:
@@ -16,12 +16,18 @@ _STEPS = ("hipMemcpy", "hipModuleLaunchKernel", "hipDeviceSynchronize", "hipMemc
 """What ``hipcpuLaunchOnce`` was about when it had done so much."""
 
 
-def filled(slots: Sequence[Slot], bases: Sequence[int]) -> list[Any]:
-    """``slots`` of a launch with the addresses of buffers that lie at ``bases``; ``None`` is a stream."""
-    return [
-        slot if slot is None or isinstance(slot, bytes) else (bases[slot[0]] + slot[1]).to_bytes(8, "little")
-        for slot in slots
-    ]
+def filled(message: RunLaunch, bases: Sequence[int]) -> list[Any]:
+    """The slots of a launch with the addresses of buffers that lie at ``bases``; ``None`` is a stream."""
+
+    def address(number: int, offset: int) -> bytes:
+        return (bases[number] + offset).to_bytes(8, "little")
+
+    slots = [slot if slot is None or isinstance(slot, bytes) else address(*slot) for slot in message.slots]
+    for number, at, buffer, offset in message.pointers:
+        struct = slots[number]
+        assert struct is not None
+        slots[number] = struct[:at] + address(buffer, offset) + struct[at + 8 :]
+    return slots
 
 
 class GuardedLaunch:
@@ -53,7 +59,7 @@ class GuardedLaunch:
         for _, size in buffers[len(self._taken) :]:
             self._taken.append((device.take(size), size))
         bases = [base for base, _ in self._taken]
-        slots = filled(self._message.slots, bases)
+        slots = filled(self._message, bases)
         self._prepared = Prepared(device, self._function, self._message.shape, slots, self._message.what)
         host = [self._arena.address(offset, size) for offset, size in buffers]
         sizes = [size for _, size in buffers]

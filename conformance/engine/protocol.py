@@ -241,12 +241,13 @@ Slot = bytes | tuple[int, int] | None
 class RunLaunch:
     """Launch function ``function`` once for each of ``orders``, up to the first that faults unless it ``must_fault``.
 
-    ``shape`` is grid, block and the bytes of shared memory. Of an arena, of which ``mapped`` bytes are there, the first
-    ``total`` are the content of ``buffers`` (offset and size in bytes each) before a launch, and as many more for each
-    order get what it leaves. ``scratch`` are the sizes of buffers that the executor makes, whose content is nobody's;
-    ``names`` are those of ``buffers`` and scratch. ``pieces`` has for each buffer with gaps its parts (offset in its
-    content, size, offset in its allocation, in bytes). ``types`` are those of a launcher's arguments, and empty for a
-    kernel; ``what`` describes the launch, for errors.
+    ``shape`` is grid, block and the bytes of shared memory. ``pointers`` are those inside of structs: the number of the
+    slot, where in it, the buffer's number, and an offset in that. Of an arena, of which ``mapped`` bytes are there, the
+    first ``total`` are the content of ``buffers`` (offset and size in bytes each) before a launch, and as many more for
+    each order get what it leaves. ``scratch`` are the sizes of buffers that the executor makes, whose content is
+    nobody's; ``names`` are those of ``buffers`` and scratch. ``pieces`` has for each buffer with gaps its parts (offset
+    in its content, size, offset in its allocation, in bytes). ``types`` are those of a launcher's arguments, and empty
+    for a kernel; ``what`` describes the launch, for errors.
     """
 
     arena: int
@@ -254,6 +255,7 @@ class RunLaunch:
     function: int
     shape: tuple[int, int, int, int, int, int, int]
     slots: tuple[Slot, ...]
+    pointers: tuple[tuple[int, int, int, int], ...]
     types: tuple[str, ...]
     scratch: tuple[int, ...]
     names: tuple[str, ...]

@@ -156,6 +156,7 @@ class Executor:
             function=function.number,
             shape=(*launch.grid, *launch.block, launch.shared),
             slots=slots_of(launch, places),
+            pointers=pointers_of(launch, places),
             types=launch.types,
             scratch=tuple(buffer.data.nbytes for buffer in places.scratch),
             names=tuple(buffer.name for buffer in (*(row[0] for row in places.buffers), *places.scratch)),
@@ -311,13 +312,16 @@ class BufferPlaces:
     total: int
     given: Mapping[str, Buffer]
 
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The number of each buffer, by its name; scratch has the last ones."""
+        kept = (*(buffer for buffer, _, _ in self.buffers), *self.scratch)
+        return {buffer.name: number for number, buffer in enumerate(kept)}
+
 
 def places_of(launch: Launch, pad: int) -> BufferPlaces:
     """Room for the buffers of ``launch`` but scratch, with ``pad`` bytes before each and behind the last."""
-    every = {argument.name: argument for argument in launch.args if isinstance(argument, Buffer)}
-    for argument in launch.passed or ():
-        if isinstance(argument, Buffer):
-            every.setdefault(argument.name, argument)
+    every = launch.buffers
     at, buffers = pad, []
     for buffer in every.values():
         if buffer.role != "scratch":
@@ -351,8 +355,7 @@ def slots_of(launch: Launch, places: BufferPlaces) -> tuple[Slot, ...]:
 
     ``None`` is the stream.
     """
-    kept = [*(buffer for buffer, _, _ in places.buffers), *places.scratch]
-    numbers, slots = {buffer.name: number for number, buffer in enumerate(kept)}, list[Slot]()
+    numbers, slots = places.numbers, list[Slot]()
     real = {} if launch.spread is None else launch.spread.given
     for argument in (real.get(argument.name, argument) for argument in launch.passed or launch.args):
         if isinstance(argument, Buffer):
@@ -364,3 +367,12 @@ def slots_of(launch: Launch, places: BufferPlaces) -> tuple[Slot, ...]:
         else:
             slots.append(argument.value.tobytes().ljust(8, b"\0") if isinstance(argument, Scalar) else bytes(8))
     return tuple(slots)
+
+
+def pointers_of(launch: Launch, places: BufferPlaces) -> tuple[tuple[int, int, int, int], ...]:
+    """Of structs that hold pointers: the number of the argument, where in its bytes a pointer is, the buffer's number,
+    and the bytes before the element that it points to."""
+    structs = ((number, one) for number, one in enumerate(launch.passed or ()) if isinstance(one, Bytes))
+    return tuple(
+        (number, at, places.numbers[name], offset) for number, one in structs for at, name, offset in one.pointers
+    )

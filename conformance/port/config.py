@@ -341,6 +341,11 @@ def _value(table: Mapping[str, Any], where: str) -> OwnValue:
     return OwnValue(**found)
 
 
+def _field(value: Any, where: str) -> OwnValue:
+    """A field of a struct: the name of one of Candle's arguments, or a value."""
+    return OwnValue(candle=_string(value, where)) if isinstance(value, str) else _value(value, where)
+
+
 def _room(value: Any, where: str) -> int:
     if type(value) is int and 1 <= value <= 1024:
         return value
@@ -357,9 +362,12 @@ def _parameters(value: Any, where: str) -> tuple[OwnParameter, ...]:
             found.append(OwnParameter(candle=_string(one, place)))
         elif isinstance(one, dict) and isinstance(one.get("struct"), list) and one["struct"] and len(one) == 1:
             fields = enumerate(one["struct"], 1)
-            if not all(isinstance(field, dict) for field in one["struct"]):
-                raise SourceError(f"{place}: struct must be a list of tables, each with a type and value or array")
-            found.append(OwnParameter(struct=tuple(_value(field, f"{place}, field {at}") for at, field in fields)))
+            if not all(isinstance(field, dict | str) for field in one["struct"]):
+                raise SourceError(
+                    f"{place}: struct must be a list of names of Candle's arguments, and of tables, each with a type "
+                    "and value or array"
+                )
+            found.append(OwnParameter(struct=tuple(_field(field, f"{place}, field {at}") for at, field in fields)))
         elif isinstance(one, dict):
             found.append(OwnParameter(value=_value(one, place)))
         else:

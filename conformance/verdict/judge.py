@@ -138,8 +138,8 @@ def _compare(
         why = f"{flaw.what}: {flaw.got}; expected: {flaw.expected}"
         return Mismatch(why, 0, flaw.got, flaw.expected, None, Evidence(answers=(flaw.what,))), False
     tie_order_differs = False
-    for argument in case.launch.args:
-        if not isinstance(argument, Buffer) or argument.role == "scratch":
+    for argument in case.launch.buffers.values():
+        if argument.role == "scratch":
             continue
         got, before, start = buffers[argument.name], argument.data, argument.start
         row = dtype(argument.dtype)

@@ -19,8 +19,6 @@ from conformance.option import json_file, workers
 from conformance.port.amd_cache import AmdCode
 from conformance.port.check.findings import CheckFinding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
-from conformance.port.check.report import OTHER_PARAMETERS
-from conformance.port.declared.adapters import adapted_kernels
 from conformance.port.declared.names import Names
 from conformance.port.sources import KernelSource, SourceError
 from conformance.record import write_record
@@ -98,9 +96,8 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_record(record, arguments.json)
     known = specs.loaded_by_name
-    findings = check_objects([file for _, file in objects], known, (), False, tree.declared.launch)
-    adapted = adapted_kernels(tree.declared.adapter, known)
-    findings = [one for one in findings if one.kind not in OTHER_PARAMETERS or one.kernel not in adapted]
+    files = [file for _, file in objects]
+    findings = check_objects(files, known, (), False, tree.declared.launch, tree.declared.adapter)
     if len(objects) == len(jobs) and not any(job.result.broken for job in jobs if isinstance(job.result, AmdCode)):
         # Else what does not compile may have them.
         missing = tree.declared.names.ports.keys() - {name for _, file in objects for name in file.code.kernels}

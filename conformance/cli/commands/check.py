@@ -10,9 +10,10 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from conformance.adapter import AdapterRow
 from conformance.cli.compile import compile_tree, first_error, missing_header
 from conformance.cli.usage import OVER_KERNELS, CommandParser, take_patterns
 from conformance.engine.modes import Tree
@@ -24,10 +25,11 @@ from conformance.port.check.report import OTHER_PARAMETERS, CheckReport, report_
 from conformance.port.check.source import SourceTree, check_launchers, check_sources, read_tree, under_candles_names
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
-from conformance.port.declared.adapters import adapted_kernels
+from conformance.port.declared.adapters import adapted_kernels, adapter_difference, adapter_of
 from conformance.port.declared.names import Names
 from conformance.port.definitions.preprocess import NoPreprocessor, check_preprocessor
 from conformance.port.options import BuildOptions
+from conformance.port.signature import written
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
 from conformance.session.setup import config_from, specs_from, tree_from
@@ -88,16 +90,17 @@ def command(arguments: argparse.Namespace) -> int:
     if texts:
         findings += check_sources(tree, specs.loaded_by_name, wanted)
     findings += [] if arguments.patterns else about
-    findings += check_objects(objects, specs.loaded_by_name, wanted, geometry=port.declared.launch)
+    launches, adapters = port.declared.launch, port.declared.adapter
+    findings += check_objects(objects, specs.loaded_by_name, wanted, geometry=launches, adapters=adapters)
     if targets:
         made, failed = _compile(list(tree.definitions), targets, options, arguments.jobs or 2, names)
         compiled = [object_under_candles_names(file, names) for file in made]
         # Their names were checked in the sources.
-        findings += [*failed, *check_objects(compiled, specs.loaded_by_name, wanted, False, port.declared.launch)]
+        findings += [*failed, *check_objects(compiled, specs.loaded_by_name, wanted, False, launches, adapters)]
         objects = [*objects, *compiled]
-    adapted = adapted_kernels(port.declared.adapter, specs.loaded_by_name)
-    # The parameters of its own are compared where they are compiled, by `run`.
+    adapted = adapted_kernels(adapters, specs.loaded_by_name)
     findings = [one for one in findings if one.kind not in OTHER_PARAMETERS or one.kernel not in adapted]
+    findings += _adapters(tree, adapters, specs.loaded_by_name)
     if arguments.partial:
         findings = [finding for finding in findings if finding.kind not in OF_THE_WHOLE]
     shown = shipped_name(path) or str(path)
@@ -135,6 +138,18 @@ def _excluded(port: Tree, tree: SourceTree, objects: Sequence[ObjectFile]) -> li
         CheckFinding("excluded", name, "is excluded there; remove the row, or narrow it", place)
         for name, place in places.items()
         if port.declared.excluded(name) is not None
+    ]
+
+
+def _adapters(tree: SourceTree, rows: Sequence[AdapterRow], kernels: Mapping[str, Kernel]) -> list[CheckFinding]:
+    """A finding for each kernel whose number of parameters is not that of its adapter; their types and sizes are known
+    where it is compiled."""
+    found = ((source, one, adapter_of(rows, one.name)) for source, every in tree.definitions.items() for one in every)
+    return [
+        CheckFinding("adapter", one.name, message, tree.place(source, one))
+        for source, one, row in found
+        if row is not None and one.name in kernels and len(one.params) != len(row.params)
+        if (message := adapter_difference(row, kernels[one.name], written(one.params))) is not None
     ]
 
 

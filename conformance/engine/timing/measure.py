@@ -9,7 +9,7 @@ and not timed (``count``).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -143,14 +143,14 @@ class Bench:
     ) -> Measurement:
         """Time ``launch`` for each tree's function in turn; a tree has the name that an error is to call it by.
 
-        ``own`` has each tree's launch where their geometry differs. Raises ``HipError`` when a launch fails or memory
-        is short.
+        ``own`` has each tree's launch where their geometry or arguments differ. Raises ``HipError`` when a launch fails
+        or memory is short.
         """
         moved = bytes_moved(family, launch)
         pairs = list(zip(trees, own or [launch] * len(trees), strict=True))
         first = pairs[0][1]
         copy, floor = self.copy_gbps(moved), self.floor_ms(first)
-        with _operands(self._device, launch, _sets(moved)) as named:
+        with _operands(self._device, [launch, *own], _sets(moved)) as named:
             start = partial(start_of, self._device, asynchronous=self._hold is not None)
             starts = [[start(function, mine, at) for at in named] for (_, function), mine in pairs]
             times = self._time(starts, describe(launch), [f" of {name}" for name, _ in trees])
@@ -228,9 +228,12 @@ def _rotating(device: Device, sizes: Sequence[int], sets: int) -> Iterator[list[
 
 
 @contextmanager
-def _operands(device: Device, launch: Launch, sets: int) -> Iterator[list[dict[str, int]]]:
-    """``sets`` sets of the buffers of ``launch``, filled: the address of each buffer in each set, by name."""
-    buffers = [argument for argument in launch.args if isinstance(argument, Buffer)]
+def _operands(device: Device, launches: Iterable[Launch], sets: int) -> Iterator[list[dict[str, int]]]:
+    """``sets`` sets of the buffers of ``launches``, filled: the address of each buffer in each set, by name."""
+    every: dict[str, Buffer] = {}
+    for launch in launches:
+        every = {**launch.buffers, **every}
+    buffers = list(every.values())
     with _rotating(device, [buffer.data.nbytes for buffer in buffers], sets) as places:
         first, *others = places
         for k, buffer in enumerate(buffers):
@@ -303,7 +306,7 @@ def count(
 ) -> Counted:
     """Launch once, on operands that lie as allocations do on a GPU; raises ``HipError`` when that fails."""
     assert kind.count is not None
-    with _operands(device, launch, 1) as (places,):
+    with _operands(device, [launch], 1) as (places,):
         prepared = device.prepare(function, launch, places)
 
         def launched() -> None:

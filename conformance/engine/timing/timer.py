@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
+from conformance.cases.adapted import adapted
 from conformance.cases.case import Case
 from conformance.cases.geometry import launched_as
-from conformance.cases.launch import Launch
+from conformance.cases.launch import Argument, Buffer, Bytes, Launch
 from conformance.engine.coding import Expected
 from conformance.engine.compiler import Compiler, compile_answer
 from conformance.engine.executor_server import load_module
@@ -26,7 +28,6 @@ from conformance.engine.remote_executor import RemoteFunction
 from conformance.engine.timing.measure import Bench, count
 from conformance.engine.timing.requests import Time, Timed, TimeTrees
 from conformance.engine.timing.workload import large_launch
-from conformance.geometry import GeometryRow
 from conformance.port.config import OPTIONS_FILE
 from conformance.port.declared.adapters import adapter_of
 from conformance.port.declared.geometry import geometry_of
@@ -39,6 +40,7 @@ from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import Device, Function, HostModule, Module
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.entry import Build
+from conformance.spec.kernel import Kernel
 from conformance.verdict.blame import costs_device
 
 EMPTY = KernelSource(Path(__file__).with_name("empty_kernel.hip"), Path(__file__).parent)
@@ -121,7 +123,7 @@ class Timer:
                 self._bench = Bench(self._device, self._kind.asynchronous, empty)
             self._progress.begin(case)
             launch = large_launch(kernel, request.case).with_lanes(self.ready.wave)
-            own = [self._own(rows, request.case, launch) for rows in self._geometry]
+            own = [self._own(number, kernel, request.case, launch) for number in range(len(trees))]
             what = (case, request.size, kernel.launch)
             if self._bench is None:
                 return Timed(kernel.name, case, count(self._device, self._kind, *what, trees[0][1], own[0]))
@@ -138,13 +140,13 @@ class Timer:
         module = self._device.load(self._plain.compiled(EMPTY).code, EMPTY.label)
         return self._device.function(module, EMPTY.path.stem)
 
-    def _own(self, rows: Sequence[GeometryRow], case: Case, launch: Launch) -> Launch:
-        """``launch`` with the geometry that a tree declares; raises ``ValueError``."""
-        if any(adapter_of(rows, launch.kernel) for rows in self._adapters):
-            raise ValueError(
-                f"{launch.kernel} is judged through an adapter; bench times kernels with Candle's parameters only"
-            )
-        row = geometry_of(rows, launch.kernel)
+    def _own(self, tree: int, kernel: Kernel, case: Case, launch: Launch) -> Launch:
+        """``launch`` with the parameters and the geometry that tree number ``tree`` declares; raises ``ValueError``."""
+        adapter = adapter_of(self._adapters[tree], kernel.name)
+        if adapter is not None:
+            launch = adapted(adapter, kernel, case, launch, self.ready.wave, large_launch)
+            launch = replace(launch, passed=tuple(_of_tree(tree, one, launch) for one in launch.passed or ()))
+        row = geometry_of(self._geometry[tree], kernel.name)
         return launch if row is None else launched_as(row, case, launch, self.ready.wave, OPTIONS_FILE)
 
     def _poisoned(self, error: HipError) -> bool:
@@ -152,8 +154,16 @@ class Timer:
         return error.is_fault or error.is_timeout or costs_device(error, self._device.runtime.guards_memory)
 
 
+def _of_tree(tree: int, one: Argument | Bytes, launch: Launch) -> Argument | Bytes:
+    """An argument that only tree number ``tree`` has, by a name that no other tree's has."""
+    if not isinstance(one, Buffer) or any(one.name == argument.name for argument in launch.args):
+        return one
+    return replace(one, name=f"tree {tree}, {one.name}")
+
+
 MODES: Expected[TimeTrees] = Expected(TimeTrees)
 REQUESTS: Expected[Compile | Time] = Expected(Compile, Time)
+
 
 if __name__ == "__main__":
     run_member(MemberKind(Timer, MODES, REQUESTS), *map(int, sys.argv[1:]))

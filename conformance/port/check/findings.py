@@ -18,6 +18,7 @@ ERROR_KINDS: Mapping[str, str] = {
     "parameter_type": "a parameter of another type",
     "pointee_type": "a pointer to another type",
     "arguments": "arguments of a code object at other places or of other sizes",
+    "adapter": "other parameters than the port declares for the kernel",
     "block_limit": "smaller blocks than the kernel is launched with",
     "unreadable": "a source that cannot be preprocessed or parsed",
     "compile_error": "a source, or a kernel of one, that does not compile for a target",

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conformance.adapter import AdapterRow
 from conformance.geometry import GeometryRow
 from conformance.port.check.findings import CheckFinding
 from conformance.port.check.near_names import intended_names, nearest
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import CodeObject, KernelObject, read_code_objects
+from conformance.port.declared.adapters import adapter_difference, adapter_of
 from conformance.port.declared.geometry import geometry_of, largest_block
 from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.port.signature import arguments, difference
@@ -50,11 +52,12 @@ def check_objects(
     wanted: Sequence[Kernel],
     names: bool = True,
     geometry: Sequence[GeometryRow] = (),
+    adapters: Sequence[AdapterRow] = (),
 ) -> list[CheckFinding]:
     """The findings of ``files``, target by target; only ``wanted`` kernels can be missing.
 
     Without ``names`` only what does not depend on names: for objects of sources that were checked themselves.
-    ``geometry`` is what the port declares of its launches.
+    ``geometry`` is what the port declares of its launches, ``adapters`` are its own parameter lists.
     """
     findings: list[CheckFinding] = []
     for target in dict.fromkeys(file.code.target for file in files):
@@ -69,9 +72,13 @@ def check_objects(
                     continue
                 first[name] = file.label
                 if name in kernels:
-                    message = difference(kernels[name], arguments(kernel))
+                    row = adapter_of(adapters, name)
+                    if row is None:
+                        kind, message = "arguments", difference(kernels[name], arguments(kernel))
+                    else:
+                        kind, message = "adapter", adapter_difference(row, kernels[name], arguments(kernel))
                     if message is not None:
-                        findings.append(CheckFinding("arguments", name, message, file.label, None, target))
+                        findings.append(CheckFinding(kind, name, message, file.label, None, target))
                     message = _block_limit(kernel, kernels[name], geometry)
                     if message is not None:
                         findings.append(CheckFinding("block_limit", name, message, file.label, None, target))

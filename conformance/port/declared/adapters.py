@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from conformance.adapter import AdapterRow, OwnParameter
 from conformance.cases import cases_for, has_cases, launch_for
-from conformance.cases.adapted import adapted, layout_of
-from conformance.dtypes import dtype
+from conformance.cases.adapted import POINTER, adapted, candle_size, layout_of
 from conformance.port.declared.known import matches, with_kernels
 from conformance.port.definitions.source_text import SourceError
 from conformance.port.signature import Given
@@ -32,13 +31,20 @@ def check_adapters(rows: Sequence[AdapterRow], kernels: Mapping[str, Kernel], wh
     for place, row, named in with_kernels("adapter", rows, kernels, where):
         for kernel in named:
             try:
-                for parameter in row.params:
-                    layout_of(parameter)
+                for number, parameter in enumerate(row.params, 1):
+                    _check_layout(number, parameter, kernel)
                 if has_cases(kernel):
                     case = next(iter(cases_for(kernel)))
                     adapted(row, kernel, case, launch_for(kernel, case), _WAVE)
             except ValueError as error:
                 raise SourceError(f"{place}: {kernel.name}: {error}") from None
+
+
+def _check_layout(number: int, parameter: OwnParameter, kernel: Kernel) -> None:
+    try:
+        layout_of(parameter, kernel)
+    except ValueError as error:
+        raise ValueError(f"parameter {number}: {error}") from None
 
 
 def adapter_difference(row: AdapterRow, kernel: Kernel, given: Sequence[Given]) -> str | None:
@@ -67,15 +73,15 @@ def described(row: AdapterRow) -> str:
 def _form(one: OwnParameter, kernel: Kernel) -> tuple[bool, int, int]:
     """Whether a parameter is a pointer, its bytes and its alignment."""
     if one.candle is not None:
-        parameter = kernel.param(one.candle)
-        size = 8 if parameter.pointer else dtype(parameter.dtype).size
-        return parameter.pointer, size, size
+        size = candle_size(one.candle, kernel)
+        return kernel.param(one.candle).pointer, size, size
     if one.value is not None and one.value.array is not None:
-        return True, 8, 8
-    layout = layout_of(one)
+        return True, POINTER, POINTER
+    layout = layout_of(one, kernel)
     return False, layout.size, layout.alignment
 
 
 def _shown(one: OwnParameter) -> str:
-    values = [field.array or field.value or "" for field in ([one.value] if one.value is not None else one.struct)]
+    fields = [one.value] if one.value is not None else one.struct
+    values = [field.candle or field.array or field.value or "" for field in fields]
     return one.candle or ("{" + ", ".join(values) + "}" if one.struct else values[0])

@@ -298,14 +298,22 @@ class Device:
 
 
 def argument_bytes(launch: Launch, addresses: Mapping[str, int]) -> list[bytes]:
-    """The eight bytes of each argument, with each buffer's allocation at ``addresses[name]``; zeros for a stream."""
-    from conformance.cases.launch import Buffer, Scalar  # an executor never needs them
+    """The bytes of each argument, eight or of a struct a multiple of eight, with each buffer's allocation at
+    ``addresses[name]``; zeros for a stream."""
+    from conformance.cases.launch import Buffer, Bytes, Scalar  # an executor never needs them
+
+    def pointer(name: str, offset: int) -> bytes:
+        return (addresses[name] + offset).to_bytes(_SLOT, "little")
 
     slots = list[bytes]()
-    for argument in launch.args:
+    for argument in launch.passed or launch.args:
         if isinstance(argument, Buffer):
-            address = addresses[argument.name] + argument.start * argument.data.itemsize
-            slots.append(address.to_bytes(_SLOT, "little"))
+            slots.append(pointer(argument.name, argument.start * argument.data.itemsize))
+        elif isinstance(argument, Bytes):
+            struct = bytearray(argument.data.ljust(-(-len(argument.data) // _SLOT) * _SLOT, b"\0"))
+            for at, name, offset in argument.pointers:
+                struct[at : at + _SLOT] = pointer(name, offset)
+            slots.append(bytes(struct))
         else:
             value = argument.value.tobytes() if isinstance(argument, Scalar) else b""
             slots.append(value.ljust(_SLOT, b"\0"))
