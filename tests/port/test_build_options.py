@@ -260,7 +260,8 @@ def test_the_page_has_every_key_that_is_not_an_option_and_its_example_is_one(tmp
         "adapter": [AdapterRow, OwnValue],
     }
     for key, kinds in tables.items():
-        names = [field.name for kind in kinds for field in fields(kind)]
+        # An argument of Candle's stands for itself, without a key.
+        names = [field.name for kind in kinds for field in fields(kind) if field.name != "candle"]
         assert [name for name in names if not re.search(rf"`{name}`|\b{name} = ", sections[key])] == []
     specs = load_specs()
     defects = {kernel.fix.name for kernel in specs.entries.values() if kernel.fix is not None}
