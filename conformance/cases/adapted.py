@@ -139,7 +139,7 @@ def candle_size(name: str, kernel: Kernel) -> int:
     """The bytes of Candle's argument ``name``; raises ``ValueError`` where ``kernel`` has none."""
     known = {parameter.name: parameter for parameter in kernel.params}
     if name not in known:
-        raise ValueError(f"Candle has no {name!r}; it has {', '.join(known)}")
+        raise ValueError(f"Candle's kernel has no argument {name!r}; expected one of {', '.join(known)}")
     return POINTER if known[name].pointer else dtype(known[name].dtype).size
 
 

@@ -234,8 +234,11 @@ def test_arguments_that_cannot_be_made_are_a_cause(cli, port, declared: Path) ->
         ('[{type = "u8", value = 300}]', "300 does not fit into u8"),
         ('[{type = "u32"}]', "parameter 1 must have a type, and either value, or array and count"),
         ("[3]", "parameter 1 must be the name of an argument of Candle's, or a table"),
-        ('[{struct = [{type = "u32", array = "info", count = 2}]}]', "room for 1 elements would get"),
-        ('[{struct = ["inpt"]}]', "uneg_f32: parameter 1: Candle has no 'inpt'; it has numel, num_dims"),
+        ('[{struct = [{type = "u32", array = "info", count = 2}]}]', "a field with room for 1 elements would get 2"),
+        (
+            '[{struct = ["inpt"]}]',
+            "uneg_f32: parameter 1: Candle's kernel has no argument 'inpt'; expected one of numel, num_dims",
+        ),
         ("[{struct = [3]}]", "struct must be a list of names of Candle's arguments, and of tables"),
     ],
 )
