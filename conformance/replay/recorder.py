@@ -80,7 +80,7 @@ class Recorder:
             found["data"] = self._pooled(data)
         left = after.get(argument.name, data)
         # The very array says that nobody has written to it.
-        overwritten = left is not data and not np.array_equal(left.view(np.uint8), image)
+        overwritten = left is not data and not np.array_equal(np.ascontiguousarray(left).view(np.uint8), image)
         if argument.role != "in" or overwritten:
             found["expect"] = self._pooled(after[argument.name])
         return found

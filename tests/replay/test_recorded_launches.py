@@ -188,7 +188,7 @@ def test_an_answer_where_upstream_faults_is_no_ground_truth(tmp_path):
     record(tmp_path, kernel, [(case.id, case.launch, answered(case.launch))])
     for subject in ("kernels", "reference"):
         (trial,) = recorded(kernel, None, tmp_path / "packed", subject)
-        assert "upstream stops" in trial.flaw
+        assert "Candle stops this launch" in trial.flaw
 
 
 def outcome_of(folder: Path, given_answers, survives_faults: bool):
