@@ -37,6 +37,7 @@ BAD = [
     ("HIPCPU_PRINT_BYTES", "-1", "a whole number from 0 to 1073741824"),
     ("HIPCPU_WAVE", "48", "32 or 64"),
     ("HIPISA_DEVICES", "17", "a whole number from 1 to 16"),
+    ("HIPISA_PROGRESS", "-1", "a whole number from 0 to 86400"),
     ("HIPCPU_ORDER", "random", "forward, reverse or shuffle:SEED"),
 ]
 

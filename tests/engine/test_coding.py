@@ -38,6 +38,7 @@ LAUNCH = RunLaunch(
     function=2,
     shape=(1, 2, 3, 4, 5, 6, 0),
     slots=(bytes(8), (0, 4), None),
+    pointers=((0, 8, 1, 16),),
     types=("*", "i32"),
     scratch=(64,),
     names=("inp", "scratch"),
