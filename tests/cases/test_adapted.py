@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from conformance.adapter import OwnParameter, OwnValue
 from conformance.cases.adapted import ParameterLayout, layout_of
-from tests.specs import SPECS
+from conformance.spec.load import load_specs
 
-KERNEL = SPECS.kernels["affine_f32"]
+KERNEL = load_specs().kernels["affine_f32"]
 
 
 def test_fields_lie_at_multiples_of_their_elements() -> None:
