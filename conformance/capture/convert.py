@@ -25,7 +25,7 @@ _BEHIND = 64
 """Elements behind those of an output that are kept: what a launch must not touch."""
 
 
-class NotJudged(ValueError):
+class NoCase(ValueError):
     """A launch that no case can be made of: an argument's allocation has fewer elements than the launch takes, or more
     than a case may have. The message says of which one."""
 
@@ -71,7 +71,7 @@ def _write_part(kernel: Kernel, launches: Sequence[Seen], folder: Path, found: C
     for one in launches:
         try:
             launch, after = to_launch(kernel, read_launch(one.file))
-        except NotJudged as error:
+        except NoCase as error:
             found.refused[one.number] = str(error)
             continue
         other = unusual(kernel, launch.grid, launch.block, integers_of(launch))
@@ -86,7 +86,7 @@ def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[st
 
     A buffer has the elements that belong to the launch (``conformance.capture.extents``), an output also some behind
     them. An input that was written is among the second, unless the program gave the same memory as an output. Raises
-    ``NotJudged``.
+    ``NoCase``.
     """
     given = dict(zip((parameter.name for parameter in kernel.params), recorded.args, strict=True))
     scalars = {
@@ -114,9 +114,9 @@ def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[st
             room = len(value.before) // row.size
             count = counts.get(parameter.name, room)
             if count > room:
-                raise NotJudged(f"{parameter.name} has {room} elements, and the launch takes {count}")
+                raise NoCase(f"{parameter.name} has {room} elements, and the launch takes {count}")
             if count > MAX_ELEMENTS:
-                raise NotJudged(f"{parameter.name} has {count} elements, more than the {MAX_ELEMENTS} of a case")
+                raise NoCase(f"{parameter.name} has {count} elements, more than the {MAX_ELEMENTS} of a case")
             kept = min(room, count + (0 if parameter.role == "in" else _BEHIND)) * row.size
             data = np.frombuffer(value.before[:kept], row.numpy)
             args.append(Buffer(parameter.name, parameter.dtype, parameter.role, data))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conformance.capture import convert
-from conformance.capture.convert import NotJudged, integers_of, to_launch, to_traces
+from conformance.capture.convert import NoCase, integers_of, to_launch, to_traces
 from conformance.capture.extents import _table, extents
 from conformance.capture.launches import CaptureError, RecordedBuffer, RecordedLaunch, Seen, read_launch, read_logs
 from conformance.capture.plan import Bounds, plan_text
@@ -146,14 +146,14 @@ def test_what_lies_behind_an_input_is_cut_off_and_kept_behind_an_output() -> Non
 
 def test_a_launch_that_needs_more_than_there_is_is_not_judged() -> None:
     short = RecordedBuffer(0, floats(1), None)
-    with pytest.raises(NotJudged, match="inp has 1 elements, and the launch takes 2"):
+    with pytest.raises(NoCase, match="inp has 1 elements, and the launch takes 2"):
         to_launch(KERNELS["uneg_f32"], neg(short, RecordedBuffer(4096, floats(0, 0), floats(0, 0))))
 
 
 def test_a_launch_of_more_than_a_case_may_have_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convert, "MAX_ELEMENTS", 1)
     two = RecordedBuffer(0, floats(1, 2), None)
-    with pytest.raises(NotJudged, match="inp has 2 elements, more than the 1 of a case"):
+    with pytest.raises(NoCase, match="inp has 2 elements, more than the 1 of a case"):
         to_launch(KERNELS["uneg_f32"], neg(two, RecordedBuffer(4096, floats(0, 0), floats(0, 0))))
 
 
