@@ -104,6 +104,18 @@ def test_a_launch_in_the_source_of_a_program_is_seen(tmp_path: Path, network: Ne
     assert row(done) == [1, 1, 1, 1, 0]
 
 
+@pytest.mark.nightly("builds two runtimes and two programs")
+def test_a_launch_in_an_extension_of_python_is_seen(tmp_path: Path, network: Network) -> None:
+    """Python loads it, and libamdhip64 with it, for itself (RTLD_LOCAL)."""
+    extension = tmp_path / "libinline.so"
+    build = ("hipcc", "-O1", "-shared", "-fPIC", "-Dmain=run", PROGRAMS / "inline.hip", "-o", extension)
+    assert candle_parity("emulate", "--arch", ARCH, "--", *build).returncode == 0
+    run = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1])._Z3runv())"
+    done = capture(tmp_path / "launches", sys.executable, "-c", run, extension)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert row(done) == [1, 1, 1, 1, 0]
+
+
 @pytest.mark.nightly("builds two runtimes and a program")
 @pytest.mark.parametrize(
     ("mode", "said"),

@@ -129,6 +129,12 @@ def test_a_row_counts_only_where_the_kernel_has_its_names() -> None:
     assert extents(with_k, (3, 1, 1), (64, 1, 1), {"k": 3}, None) == {}
 
 
+def test_rows_that_are_copied_end_with_their_last_element() -> None:
+    """As where tensors are joined along their last dimension: the second begins inside of the output's first row."""
+    sizes = {"d1": 2, "d2": 3, "src_s": 3, "dst_s": 6}
+    assert extents(KERNELS["copy2d_f32"], (1, 1, 1), (1, 1, 1), sizes, None) == {"src": 6, "dst": 9}
+
+
 def test_a_strided_operand_reaches_as_far_as_its_strides() -> None:
     info = np.array([2, 3, 1, 10], np.uint64)  # dims (2, 3), strides (1, 10)
     assert extents(KERNELS["uneg_f32"], (1, 1, 1), (1, 1, 1), {"numel": 6, "num_dims": 2}, info)["inp"] == 22

@@ -1,8 +1,11 @@
 #include "symbols.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <cstring>
+#include <string>
+#include <vector>
 
 namespace capture {
 namespace {
@@ -18,6 +21,26 @@ Lookup real_dlsym() {
   return found;
 }
 
+// The files of everything that is loaded, in the order of loading; the program itself has an empty name.
+std::vector<std::string> loaded_files() {
+  std::vector<std::string> files;
+  const auto add = [](dl_phdr_info *info, std::size_t, void *to) {
+    if (info->dlpi_name && *info->dlpi_name) static_cast<std::vector<std::string> *>(to)->emplace_back(info->dlpi_name);
+    return 0;
+  };
+  dl_iterate_phdr(add, &files);
+  return files;
+}
+
+// The function `name` of the file, which is loaded, or of a library that it needs; null where there is none.
+void *function_of(const char *file, const char *name) {
+  void *library = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
+  if (!library) return nullptr;
+  void *found = real_dlsym()(library, name);
+  dlclose(library);  // it was loaded before, and stays
+  return found;
+}
+
 }  // namespace
 
 void *Hook::real() {
@@ -27,6 +50,14 @@ void *Hook::real() {
   for (const std::span<Hook> hooks : {hip_hooks(), cuda_hooks()})
     for (Hook &hook : hooks)
       if (!found && hook.real_.load()) found = neighbour(hook.real_.load(), name_);
+  // It came with a library that was loaded for itself (RTLD_LOCAL), such as an extension of Python: RTLD_NEXT does not
+  // look there, though the calls of that library find us.
+  if (!found)
+    for (const std::string &file : loaded_files()) {
+      void *other = function_of(file.c_str(), name_);
+      if (other && other != ours_) found = other;
+      if (found) break;
+    }
   if (found) real_.store(found);
   return found;
 }
@@ -40,12 +71,7 @@ Hook *hook_named(const char *name) {
 
 void *neighbour(void *of, const char *name) {
   Dl_info info{};
-  if (!of || !dladdr(of, &info) || !info.dli_fname) return nullptr;
-  void *library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  if (!library) return nullptr;
-  void *found = real_dlsym()(library, name);
-  dlclose(library);  // it was loaded before, and stays
-  return found;
+  return of && dladdr(of, &info) && info.dli_fname ? function_of(info.dli_fname, name) : nullptr;
 }
 
 void *in_front(const char *name, void *found) {
@@ -59,10 +85,20 @@ void *in_front(const char *name, void *found) {
 
 }  // namespace capture
 
-// Programs that load libamdhip64 or libcuda themselves ask here. The pseudo-handles depend on who asks, so that these
-// calls are passed on as they are, by a jump; they find our functions anyway, for this library is loaded first.
-CAPTURE_API void *dlsym(void *__restrict handle, const char *__restrict name) noexcept {
-  const auto real = capture::real_dlsym();
-  if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) return real(handle, name);
-  return capture::in_front(name, real(handle, name));
+// A call that becomes a jump, so that the function called sees our caller as its own. Of compilers without the
+// attribute g++ makes a jump of it wherever it optimizes.
+#if __has_cpp_attribute(clang::musttail)
+#define CAPTURE_JUMP [[clang::musttail]] return
+#else
+#define CAPTURE_JUMP return
+#endif
+
+// Programs that load libamdhip64 or libcuda themselves ask here. What the pseudo-handles mean depends on who asks: with
+// a call from here, another library that wraps a function would find its own again in place of the next one. They find
+// our functions anyway, for this library is loaded first.
+// The function is exported as dlsym. Of the name in dlfcn.h clang makes no jump, for that is noexcept.
+CAPTURE_API void *dlsym_in_front(void *handle, const char *name) __asm__("dlsym");
+CAPTURE_API void *dlsym_in_front(void *handle, const char *name) {
+  if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) CAPTURE_JUMP capture::real_dlsym()(handle, name);
+  return capture::in_front(name, capture::real_dlsym()(handle, name));
 }
