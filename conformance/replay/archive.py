@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,6 +83,20 @@ def write_archive(
         for array in pool.values():
             flat = np.ascontiguousarray(array).reshape(-1)
             stream.write(np.ascontiguousarray(flat.view(np.uint8).reshape(-1, flat.itemsize).T).tobytes())
+
+
+def write_archive_in_place(
+    target: Path, cases: Cases, pool: Pool, recording: Mapping[str, Any] | None = None, preset: int = SMALLEST
+) -> None:
+    """As ``write_archive``, but ``target`` is replaced in one step: a reader sees the old file or the new one."""
+    # A name that nobody can have put a link under, for what that leads to is not ours to write; and that no reader of
+    # the folder takes for an archive.
+    unfinished = target.with_name(f".{secrets.token_hex(4)}.part{target.suffix}")
+    try:
+        write_archive(unfinished, cases, pool, recording, preset)
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _check_room(size: int) -> None:

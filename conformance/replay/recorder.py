@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from conformance.cases.case import Case
 from conformance.cases.launch import POISON_BYTE, Argument, Launch, Null, Scalar, Stream
 from conformance.dtypes import dtype
-from conformance.replay.archive import FAST, SUFFIX, Cases, Pool, read_archive, write_archive
+from conformance.replay.archive import FAST, SUFFIX, Cases, Pool, read_archive, write_archive, write_archive_in_place
 from conformance.spec.entry import Entry
 
 GENERATED = "generated"
@@ -103,9 +103,5 @@ def pack_parts(parts: Sequence[Path], folder: Path, module: str, recording: Mapp
             cases += mine
             pool |= arrays
     if cases:
-        target = folder / f"{module}{SUFFIX}"
-        # Under another name until it is whole, so that a reader never sees a partial file.
-        unfinished = target.with_name(f".{target.name}")
-        write_archive(unfinished, cases, pool, recording, FAST)
-        unfinished.replace(target)
+        write_archive_in_place(folder / f"{module}{SUFFIX}", cases, pool, recording, FAST)
     return len(cases)

@@ -65,6 +65,33 @@ def test_a_launch_is_pinned_once_and_next_to_those_of_other_recordings(tmp_path:
     ]
 
 
+def test_a_launch_of_another_recording_in_a_folder_of_the_same_name_is_kept_too(tmp_path: Path) -> None:
+    into = tmp_path / "pinned"
+    for parent, answer in (("before", 5.0), ("after", -1.0), ("after", -1.0)):
+        (tmp_path / parent).mkdir(exist_ok=True)
+        folder = tmp_path / parent / "launches"
+        pin(folder if folder.exists() else recording(folder, answer), "1", into)
+    answers = {trace.case.id: trace.answer["out"].tolist() for trace in Traces(into).of(NEG)}
+    assert answers == {"uneg_f32(trace=launches-1)": [5.0], "uneg_f32(trace=launches-1b)": [-1.0]}
+
+
+def test_no_launch_is_pinned_next_to_candles_own_answers(tmp_path: Path) -> None:
+    """Which then would judge nobody any more."""
+    into = recording(tmp_path / "gpu", -1.0, program=False)
+    with pytest.raises(CaptureError, match="has answers that no program gave"):
+        pin(recording(tmp_path / "launches", -1.0), "1", into)
+
+
+def test_what_a_link_in_the_folder_leads_to_is_not_written(tmp_path: Path) -> None:
+    into, theirs = tmp_path / "pinned", tmp_path / "theirs"
+    into.mkdir()
+    theirs.write_text("theirs")
+    for name in (".unary.traces.xz", "other"):
+        (into / name).symlink_to(theirs)
+    pin(recording(tmp_path / "launches", -1.0), "1", into)
+    assert theirs.read_text() == "theirs"
+
+
 @pytest.mark.parametrize("text", ["launches", "#3", "launches#", "launches#x"])
 def test_a_launch_is_named_by_folder_and_number(text: str) -> None:
     with pytest.raises(CaptureError, match="expected the folder of a recording and a number: launches#17"):
