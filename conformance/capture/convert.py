@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.capture.extents import extents, info_parameter
-from conformance.capture.launches import RecordedBuffer, RecordedLaunch, Seen, read_launch
+from conformance.capture.launches import CaptureError, RecordedBuffer, RecordedLaunch, Seen, read_launch
 from conformance.capture.usual import unusual
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
@@ -43,15 +43,17 @@ class Converted:
 def to_traces(
     seen: Sequence[Seen], kernels: Mapping[str, Kernel], folder: Path, recording: Mapping[str, Any]
 ) -> Converted:
-    """Write the recorded launches of ``seen`` as traces into ``folder``, an archive per module, and remove their files.
+    """Write the recorded launches of ``seen`` as traces into ``folder``, an archive per module.
 
     A launch is the case ``KERNEL(trace=NUMBER)``. ``recording`` is what the archives say of themselves. A launch whose
-    buffers are too small for it, or too large for a case, is none.
+    buffers are too small for it, or too large for a case, is none. Raises ``CaptureError`` for what is no recording.
     """
     found = Converted()
     modules: dict[str, dict[str, list[Seen]]] = {}
     for one in sorted(seen, key=lambda one: one.number):
         if one.is_recorded:
+            if one.kernel not in kernels:
+                raise CaptureError(f"{one.file}: is of {one.kernel}, which is no kernel of the specs; record it anew")
             modules.setdefault(kernels[one.kernel].module, {}).setdefault(one.kernel, []).append(one)
     with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as parts:
         for module, launches in modules.items():
@@ -61,8 +63,6 @@ def to_traces(
             found.cases += pack_parts(files, folder, module, recording)
             for file in files:
                 file.unlink(missing_ok=True)
-    for one in seen:
-        one.file.unlink(missing_ok=True)
     return found
 
 

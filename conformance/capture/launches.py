@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -120,19 +121,25 @@ def _log(file: Path) -> Log | None:
     log = Log(file, lines[0].removeprefix(_LOG), file.with_suffix(".stopped").exists())
     by_number: dict[int, Seen] = {}
     for line in lines[1:-1]:  # what follows the last end of a line was cut off
-        match line.split(" "):
-            case ["launch", number, time, state, kernel, *shape]:
-                by_number[int(number)] = Seen(file, int(number), int(time), state, kernel, " ".join(shape))
-            case ["recorded", number, size, spent]:
-                seen = by_number[int(number)]
-                seen.bytes, seen.spent, seen.is_recorded = int(size), int(spent), True
-            case ["lost", number, state, spent]:
-                seen = by_number[int(number)]
-                seen.state, seen.spent = state, int(spent)
-            case ["note", what]:
-                log.notes[what] = log.notes.get(what, 0) + 1
+        with suppress(ValueError, KeyError):  # on a full disk a line is cut off, and the next one stands behind it
+            _take(line, log, by_number)
     log.launches = list(by_number.values())
     return log
+
+
+def _take(line: str, log: Log, by_number: dict[int, Seen]) -> None:
+    """Put a line of ``log`` into it; raises ``ValueError`` and ``KeyError`` where it is not whole."""
+    match line.split(" "):
+        case ["launch", number, time, state, kernel, *shape]:
+            by_number[int(number)] = Seen(log.file, int(number), int(time), state, kernel, " ".join(shape))
+        case ["recorded", number, size, spent]:
+            seen = by_number[int(number)]
+            seen.bytes, seen.spent, seen.is_recorded = int(size), int(spent), True
+        case ["lost", number, state, spent]:
+            seen = by_number[int(number)]
+            seen.state, seen.spent = state, int(spent)
+        case ["note", what]:
+            log.notes[what] = log.notes.get(what, 0) + 1
 
 
 def read_launch(file: Path) -> RecordedLaunch:

@@ -10,11 +10,13 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from conformance.capture.plan import FOLDER
 from conformance.errors import UsageError
+from conformance.port.declared.names import Alias, Names
+from conformance.writing import write_text
 
 RAW = ".launches"
 """The folder inside of a recording that a program writes to; what is in it becomes traces, and then it is gone."""
@@ -37,7 +39,8 @@ class Ended:
         """``ended with exit code 3``, ``was ended by SIGSEGV``; empty for exit code 0."""
         if self.code >= 0:
             return f"ended with exit code {self.code}" if self.code else ""
-        return f"was ended by {signal.Signals(-self.code).name}"
+        named = next((one.name for one in signal.Signals if one == -self.code), f"signal {-self.code}")
+        return f"was ended by {named}"
 
 
 @contextmanager
@@ -72,7 +75,8 @@ def new_recording(out: Path) -> Iterator[Path]:
 @dataclass(frozen=True)
 class About:
     """What is known of a recording: its program, where the launches were made, and how the program ended (``None``: the
-    harness ended before it). It lies next to the launches until they are traces."""
+    harness ended before it). ``port_names`` and ``keeping`` are what its kernels are called (``Names``). It lies next
+    to the launches until they are traces."""
 
     program: str
     device: str
@@ -80,18 +84,25 @@ class About:
     arch: str | None = None
     runtime: str | None = None
     ended: Ended | None = None
+    port_names: Mapping[str, str] = field(default_factory=dict)
+    keeping: Sequence[str] = ()
+
+    @property
+    def names(self) -> Names:
+        """What the program's kernels are called."""
+        return Names((Alias("", "", self.port_names),), frozenset(self.keeping))
 
     def write(self, raw: Path) -> None:
-        """Write it into the folder that the program writes to."""
-        (raw / _ABOUT).write_text(json.dumps(asdict(self)), encoding="utf-8")
+        """Write it into the folder that the program writes to. Raises ``FileError``, and what was there stays."""
+        write_text(raw / _ABOUT, json.dumps(asdict(self)))
 
     @classmethod
     def read(cls, raw: Path) -> About:
         """What ``write`` has written; raises ``UsageError``."""
         try:
             content = json.loads((raw / _ABOUT).read_text(encoding="utf-8"))
-            ended = content.pop("ended")
-            return cls(**content, ended=None if ended is None else Ended(**ended))
+            ended, keeping = content.pop("ended"), content.pop("keeping")
+            return cls(**content, ended=None if ended is None else Ended(**ended), keeping=tuple(keeping))
         except (OSError, ValueError, TypeError, KeyError):
             raise UsageError(f"{raw / _ABOUT} cannot be read: {raw.parent} is no recording; record it anew") from None
 

@@ -77,6 +77,23 @@ def unrecorded(seen: Sequence[Seen]) -> list[str]:
     ]
 
 
+def without_verdict(
+    found: Mapping[str, KernelTally], rows: Iterable[KernelResult], refused: Mapping[str, int]
+) -> list[str]:
+    """A line on each kernel of which recorded launches have no verdict; ``refused`` are those of each that are no case,
+    which are told by themselves."""
+    lines = []
+    for row in rows:
+        tally = found.get(row.name, KernelTally(row.name))
+        left = tally.recorded - refused.get(row.name, 0) - row.cases
+        if row.lost or (row.status == "not_run" and row.message):
+            lines.append(f"{row.name}: {row.message or 'it could not be judged'}")
+        elif left > 0:
+            count = f"{left} recorded {'launch' if left == 1 else 'launches'}"
+            lines.append(f"{row.name}: {count} not judged: the reference does not take such arguments")
+    return lines
+
+
 def never_launched(found: Mapping[str, KernelTally], specs: Specs) -> list[str]:
     """The kernels of the specs that the program did not launch."""
     return [name for name in specs.kernels if name not in found]

@@ -188,7 +188,8 @@ def test_what_was_recorded_when_the_harness_ended_is_judged_by_naming_the_folder
     assert capture(out, "sh", "-c", program).returncode == -9
     assert capture(out, "true").stderr.startswith(f"candle-parity: {out} holds launches already")
     done = candle_parity("capture", "-o", out)
-    assert (done.returncode, done.stderr) == (0, "candle-parity: candle-parity ended before the program did\n")
+    assert done.returncode == 0
+    assert done.stderr.startswith("candle-parity: how the program ended is not known: ")
     assert row(done) == [1, 1, 1, 1, 0]
 
 

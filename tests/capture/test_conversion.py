@@ -15,7 +15,15 @@ from conformance.capture.extents import _table, extents
 from conformance.capture.launches import CaptureError, RecordedBuffer, RecordedLaunch, Seen, read_launch, read_logs
 from conformance.capture.plan import Bounds, plan_text
 from conformance.capture.program import RAW, About, Ended, new_recording
-from conformance.capture.tally import add_verdicts, first_wrong, number_of, tallies, unrecorded
+from conformance.capture.tally import (
+    KernelTally,
+    add_verdicts,
+    first_wrong,
+    number_of,
+    tallies,
+    unrecorded,
+    without_verdict,
+)
 from conformance.capture.usual import unusual
 from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.launch import Buffer, Null, Scalar
@@ -210,7 +218,6 @@ def test_launches_of_two_processes_are_numbered_by_time_and_become_traces(tmp_pa
     first, second = traces.of(KERNELS["uneg_f32"])
     assert (first.case.id, first.answer["out"].tolist(), first.of_program) == ("uneg_f32(trace=1)", [-2, -2], True)
     assert second.answer["out"].tolist() == [-1, -1]
-    assert not list(tmp_path.glob("*.launch"))
 
 
 def test_a_log_that_was_cut_off_is_read_to_its_last_whole_line(tmp_path: Path) -> None:
@@ -255,6 +262,43 @@ def test_what_a_recording_is_of_is_kept_next_to_it(tmp_path: Path) -> None:
     (tmp_path / "about.json").write_text("{")
     with pytest.raises(UsageError, match="is no recording"):
         About.read(tmp_path)
+
+
+def test_a_recording_that_is_judged_later_knows_the_ports_names(tmp_path: Path) -> None:
+    names = names_of([("uneg_f32", "neg_float")], KERNELS, "candle-parity.toml")
+    port = {"port_names": names.ports, "keeping": sorted(names.keeping)}
+    About("./model", "a GPU", "2026-01-02T03:04:05Z", **port).write(tmp_path)
+    (tmp_path / "7-1.log").write_text(f"{HEAD}launch 1 1 count neg_float 1,1,1 1,1,1 0 -\n")
+    (log,) = read_logs(tmp_path, About.read(tmp_path).names)
+    assert [one.kernel for one in log.launches] == ["uneg_f32"]
+
+
+@pytest.mark.parametrize(("code", "said"), [(-11, "was ended by SIGSEGV"), (-35, "was ended by signal 35")])
+def test_a_signal_has_a_name_or_a_number(code: int, said: str) -> None:
+    assert Ended(code, 1.0).text == said
+
+
+def test_lines_that_a_full_disk_has_cut_off_are_left_out(tmp_path: Path) -> None:
+    launch = "count uneg_f32 1,1,1 1,1,1 0 -\n"
+    lines = f"launch 1 1 {launch}launch 2 2launch 3 3 {launch}lost 3 room 1\n"
+    (tmp_path / "7-1.log").write_text(HEAD + lines)
+    (log,) = read_logs(tmp_path)
+    assert [one.own_number for one in log.launches] == [1]
+
+
+def test_recorded_launches_of_no_kernel_of_the_specs_are_told(tmp_path: Path) -> None:
+    mine = Seen(tmp_path / "7-1.log", 1, 1, "record", "mine", "-", number=1, is_recorded=True)
+    with pytest.raises(CaptureError, match="is of mine, which is no kernel of the specs"):
+        to_traces([mine], KERNELS, tmp_path, {"program": "model"})
+
+
+def test_a_recorded_launch_without_a_verdict_is_told() -> None:
+    found = {name: KernelTally(name, recorded=3) for name in ("a", "b", "c")}
+    lost = row("c", cases=0).model_copy(update={"status": "not_run", "lost": True, "message": "the disk is full"})
+    assert without_verdict(found, [row("a", cases=2), row("b", cases=2), lost], {"a": 1}) == [
+        "b: 1 recorded launch not judged: the reference does not take such arguments",
+        "c: the disk is full",
+    ]
 
 
 def test_a_recording_of_nothing_leaves_no_folder(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ import os
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -21,7 +23,7 @@ from conformance.capture.convert import Converted, to_traces
 from conformance.capture.launches import Log, read_logs
 from conformance.capture.plan import Bounds, write_plan
 from conformance.capture.program import NAME, RAW, About, new_recording, run_program
-from conformance.capture.tally import KernelTally, add_verdicts, in_order, tallies
+from conformance.capture.tally import KernelTally, add_verdicts, in_order, tallies, without_verdict
 from conformance.capture.text import cost, table, verdict
 from conformance.cli.ending import BAD_INPUT, screen
 from conformance.cli.progress import display
@@ -100,10 +102,11 @@ def command(arguments: argparse.Namespace) -> int:
     if not program and not raw.is_dir():
         raise UsageError("capture needs a program: candle-parity capture -o DIR -- COMMAND")
     specs = load_specs()
-    file = arguments.config or config_file_in(Path())
-    names = declared_in(None if file is None else read_config(file), specs.kernels, specs.launchers).names
+    about = None
     if program:
-        _record(program, arguments, specs, names)
+        file = arguments.config or config_file_in(Path())
+        names = declared_in(None if file is None else read_config(file), specs.kernels, specs.launchers).names
+        about = _record(program, arguments, specs, names)
     if not raw.is_dir():
         print(
             "candle-parity: no launch of a GPU kernel was seen, so nothing was judged; a program that is linked with "
@@ -111,23 +114,26 @@ def command(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return BAD_INPUT
-    about, logs = About.read(raw), read_logs(raw, names)
+    if raw.is_symlink():
+        raise UsageError(f"{raw} is a symbolic link, so that what it leads to is not capture's own; record it anew")
+    about = about or About.read(raw)
+    logs = read_logs(raw, about.names)
     found = tallies(logs)
     try:
-        converted = to_traces(in_order(logs), specs.kernels, arguments.out, about.recording)
         _write_index(arguments.out, about, found)
-    except OSError as error:
-        again = f"make room, then `candle-parity capture -o {arguments.out}` goes on from there"
-        raise FileError(
-            f"{arguments.out} cannot be written ({error.strerror}): the launches lie in {raw}; {again}"
-        ) from None
-    shutil.rmtree(raw)
+        converted = to_traces(in_order(logs), specs.kernels, arguments.out, about.recording)
+    except (OSError, FileError) as error:
+        why = getattr(error, "strerror", error)
+        again = f"make room, then `candle-parity capture -o {shlex.quote(str(arguments.out))}` goes on from there"
+        raise FileError(f"{arguments.out} cannot be written ({why}): the launches lie in {raw}; {again}") from None
+    # Under another name first: half of a recording would not be told from a damaged one.
+    shutil.rmtree(raw.rename(arguments.out / f"{RAW}-judged"))
     _say_how_it_went(about, logs)
     return _judge(arguments, specs, about, logs, found, converted)
 
 
-def _record(program: Sequence[str], arguments: argparse.Namespace, specs: Specs, names: Names) -> None:
-    """Run the program, with its launches recorded as the options say."""
+def _record(program: Sequence[str], arguments: argparse.Namespace, specs: Specs, names: Names) -> About:
+    """Run the program, with its launches recorded as the options say; what is known of the recording then."""
     for pattern in arguments.only:
         if not any(fnmatchcase(name, pattern) for name in specs.kernels):
             near = did_you_mean(pattern.strip("*"), specs.kernels)
@@ -142,6 +148,8 @@ def _record(program: Sequence[str], arguments: argparse.Namespace, specs: Specs,
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         arch=arch,
         runtime=None if arch is None else KIND.name,
+        port_names=names.ports,
+        keeping=sorted(names.keeping),
     )
     with new_recording(arguments.out) as out:
         write_plan(out / RAW, kernels, Bounds(arguments.first, arguments.every, arguments.most_bytes * _MIB), names)
@@ -154,7 +162,10 @@ def _record(program: Sequence[str], arguments: argparse.Namespace, specs: Specs,
         if ended.text:
             then = "what it launched until then is recorded"
             print(f"candle-parity: {shlex.quote(program[0])} {ended.text}; {then}", file=sys.stderr)
-        replace(about, ended=ended).write(out / RAW)
+        about = replace(about, ended=ended)
+        with suppress(FileError):  # the program has filled the disk; what was written before it began is still there
+            about.write(out / RAW)
+    return about
 
 
 def _judge(
@@ -177,13 +188,14 @@ def _judge(
         return BAD_INPUT
     print(cost(seen, arguments.out, about.ended))
     _write_reports(arguments, record, specs)
-    for row in record.rows:
-        if row.lost:
-            print(f"candle-parity: {row.name}: {one_line(row.message or '')}", file=sys.stderr)
+    refused = Counter(one.kernel for one in seen if one.number in converted.refused)
+    for line in without_verdict(found, record.rows, refused):
+        print(f"candle-parity: {one_line(line)}", file=sys.stderr)
     print("\n".join(verdict(record, specs, arguments.out)))
     if any(row.failed for row in record.rows):
         return 1
-    return 0 if any(row.cases for row in record.rows) else BAD_INPUT
+    is_whole = any(row.cases for row in record.rows) and not any(row.lost for row in record.rows)
+    return 0 if is_whole else BAD_INPUT
 
 
 def _write_index(out: Path, about: About, found: dict[str, KernelTally]) -> None:
@@ -197,7 +209,8 @@ def _write_index(out: Path, about: About, found: dict[str, KernelTally]) -> None
 def _say_how_it_went(about: About, logs: Sequence[Log]) -> None:
     """What of the recording is not as one expects, on standard error."""
     lines = ["the recording's folder could not be written to the end"] if any(log.stopped for log in logs) else []
-    lines += ["candle-parity ended before the program did"] if about.ended is None else []
+    unknown = "how the program ended is not known: candle-parity ended first, or could not write it"
+    lines += [unknown] if about.ended is None else []
     graphs = sum(log.notes.get("graph", 0) for log in logs)
     lines += [f"{counted(graphs, 'graph')} launched, whose kernels are not seen"] if graphs else []
     working = [log for log in logs if log.launches]
