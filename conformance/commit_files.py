@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from conformance.repository import LINK, MODULE, Entry, Repository, RepositoryError
 from conformance.text import counted, some
+from conformance.writing import make_links
 
 MOST_BYTES = 64 << 20
 """Of one file: sources and code objects are smaller, and models that lie in a repository are larger."""
@@ -68,15 +68,8 @@ def write_files(repository: Repository, commit: str, folder: Path) -> Written:
         file.write_bytes(content)
         if entry.mode == _EXECUTABLE:
             file.chmod(0o755)
-    outside = []
-    for entry, content in repository.contents(links, MOST_BYTES):
-        target = os.fsdecode(content or b"")
-        if _leads_out(entry.path, target):
-            outside.append(entry.path)
-            continue
-        (folder / entry.path).parent.mkdir(parents=True, exist_ok=True)
-        with suppress(OSError):  # a name that is too long for a link is none that a source is found by
-            (folder / entry.path).symlink_to(target)
+    targets = repository.contents(links, MOST_BYTES)
+    outside = make_links(folder, {entry.path: os.fsdecode(content or b"") for entry, content in targets})
     modules = [entry.path for entry in entries if entry.mode == MODULE]
     return Written(tuple(modules), tuple(pointers), tuple(outside), tuple(large))
 
@@ -94,11 +87,3 @@ def _check(entries: Iterable[Entry]) -> None:
             raise RepositoryError(f"the commit has the path {entry.path!r}, which no checkout can have")
         seen.add(entry.path)
         folders.update(above)
-
-
-def _leads_out(path: str, target: str) -> bool:
-    """Whether the link at ``path``, from the root of the tree, leads out of it."""
-    if target.startswith("/") or not target:
-        return True
-    place = os.path.normpath(PurePosixPath(path).parent / target)
-    return place == ".." or place.startswith("../")

@@ -33,6 +33,7 @@ _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_OPTIONAL_LOCKS": "0",  # a question must not write the index
+    "GIT_NO_REPLACE_OBJECTS": "1",  # refs/replace may give other content to the hash of a commit
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",  # for a git before 2.45, which does not know the line above
     "GIT_TERMINAL_PROMPT": "0",

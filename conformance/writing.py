@@ -11,6 +11,7 @@ import secrets
 import select
 import stat
 import sys
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 
 from conformance.errors import UserError
@@ -77,6 +78,32 @@ def refuse_links(folder: Path, name: str | PurePath) -> None:
         path /= part
         if path.is_symlink():
             raise FileError(f"{path}: is a symbolic link, and no file is written through one; remove it")
+
+
+def make_links(folder: Path, links: Mapping[str, str]) -> list[str]:
+    """Make symbolic ``links`` below ``folder``, by their paths in it and what they lead to; those that cannot be made
+    are left out. The paths of those that lead out of ``folder`` are returned, and these are left out as well.
+
+    Call it when all files are written: no file may be written through a link. Where one leads is asked of the file
+    system, for ``..`` behind another link is not the folder that its path names.
+    """
+    made: list[str] = []
+    out: set[str] = set()
+    root = Path(os.path.realpath(folder))
+    for path, target in links.items():
+        place = root / path
+        if not target or os.path.isabs(target) or Path(os.path.realpath(place.parent)) != place.parent:
+            out.add(path)
+            continue
+        with contextlib.suppress(OSError, ValueError):  # a name that is too long, or a file in the place of a folder
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(target)
+            made.append(path)
+    astray = [path for path in made if not Path(os.path.realpath(root / path)).is_relative_to(root)]
+    for path in astray:
+        (root / path).unlink()
+    out.update(astray)
+    return [path for path in links if path in out]
 
 
 def discard(path: Path) -> None:

@@ -10,15 +10,17 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePath
 from typing import Any
 
 import zstandard
 
 from conformance.errors import UserError
+from conformance.writing import make_links
 
 MOST_BYTES = 512 << 20
 """Of a package, and of its files together."""
@@ -46,11 +48,10 @@ class PackageError(UserError, ValueError):
 def unpack(content: bytes, folder: Path, name: str) -> None:
     """Write the files of the package with ``content``, which is called ``name``, below ``folder``.
 
-    Nothing is written elsewhere: not by a path, and not through a link. Raises ``PackageError``, and ``OSError`` where
-    a file cannot be written.
+    Nothing is written elsewhere: not by a path, and not through a link. A symbolic link that leads elsewhere is left
+    out, a hard link becomes a file of its own, and permissions are those of any new file. Raises ``PackageError``, and
+    ``OSError`` where a file cannot be written.
     """
-    if not hasattr(tarfile, "tar_filter"):
-        raise PackageError(f"{name}: this Python cannot keep an archive from writing elsewhere; take 3.11.4 or newer")
     suffix, packed = _data_of(content, name)
     try:
         data = _READERS[suffix](io.BytesIO(packed)).read(MOST_BYTES + 1)
@@ -59,17 +60,41 @@ def unpack(content: bytes, folder: Path, name: str) -> None:
     except KeyError:
         raise PackageError(f"{name}: its {_DATA}{suffix} is compressed in a way that is not known here") from None
     if len(data) > MOST_BYTES:
-        raise PackageError(f"{name}: has more than {MOST_BYTES >> 20} MiB of files; give a smaller package")
+        raise _too_large(name)
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            archive.extractall(folder, list(_wanted(archive)), filter="tar")
-    except tarfile.TarError as error:
-        raise _damaged(name, error) from None
+            _write(archive, folder, name)
+    except (tarfile.TarError, EOFError, ValueError, KeyError, RecursionError) as error:
+        raise error if isinstance(error, PackageError) else _damaged(name, error) from None
 
 
-def _wanted(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """The files, folders and links of ``archive``; to make a device needs root."""
-    return (one for one in archive if one.isreg() or one.isdir() or one.issym() or one.islnk())
+def _write(archive: tarfile.TarFile, folder: Path, name: str) -> None:
+    """Write the files of ``archive``, then its symbolic links; what else there is, as a device, is left out. Raises
+    ``PackageError``, and what ``tarfile`` raises for a damaged archive."""
+    root = Path(os.path.realpath(folder))
+    members = [(os.path.normpath(member.name.lstrip("/")), member) for member in archive]
+    links = {path: member.linkname for path, member in members if member.issym()}
+    left = MOST_BYTES
+    for path, member in members:
+        if not (member.isreg() or member.islnk()):
+            continue
+        place = root / path
+        above = {str(one) for one in PurePath(path).parents}
+        # Of an earlier package there may be links already, which lead to other places of the folder.
+        if path.split("/")[0] in (".", "..") or above & links.keys() or Path(os.path.realpath(place)) != place:
+            raise PackageError(f"{name}: its file {member.name!r} is not one of the folder that it is unpacked to")
+        source = archive.extractfile(member)  # of a hard link the file that it names
+        content = b"" if source is None else source.read(left + 1)
+        left -= len(content)
+        if left < 0:  # hard links to one large file, or a sparse one
+            raise _too_large(name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+    make_links(root, {path: target for path, target in links.items() if path.split("/")[0] not in (".", "..")})
+
+
+def _too_large(name: str) -> PackageError:
+    return PackageError(f"{name}: has more than {MOST_BYTES >> 20} MiB of files; give a smaller package")
 
 
 def _damaged(name: str, error: Exception) -> PackageError:

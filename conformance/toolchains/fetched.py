@@ -8,13 +8,14 @@ clang takes the newest release that is there, and of that the newest libraries t
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,7 +37,7 @@ PREFIX = "hip-"
 _TABLE = Path(__file__).with_name("hip_releases.yaml")
 _SECONDS = 60
 _MOST_BYTES = 512 << 20
-"""Of a package that the user has."""
+"""Of a package that the user has, and of the headers or the libraries that are kept of one."""
 
 _INCLUDE = ("usr/include", "include", "opt/rocm*/include", "opt/rocm*/*/include")
 _BITCODE = "**/amdgcn/bitcode"
@@ -234,7 +235,8 @@ def _put(packages: Sequence[tuple[str, bytes]], release: str | None) -> Release:
 def _kept(tree: Path, scratch: Path, release: str | None, names: Sequence[str]) -> Release:
     """The headers and the device libraries of an unpacked ``tree``, in the cache. ``names`` say what it was made of."""
     what = ", ".join(names)
-    include = next((one for one in _matching(tree, _INCLUDE) if (one / "hip/hip_runtime.h").is_file()), None)
+    hip = (one / "hip" for one in _matching(tree, _INCLUDE))
+    include = next((one.parent for one in hip if _is_of(one, tree) and (one / "hip_runtime.h").is_file()), None)
     if include is None:
         raise ReleaseError(
             f"{what}: has no headers of HIP (include/hip/hip_runtime.h); give Debian's libamdhip64-dev, ROCm's "
@@ -246,26 +248,49 @@ def _kept(tree: Path, scratch: Path, release: str | None, names: Sequence[str]) 
     if release is not None and version != release:
         raise ReleaseError(f"{what}: has the headers of HIP {version}, not of {release}; give its packages")
     new = scratch / "new"
-    shutil.copytree(include / "hip", new / "include/hip", ignore_dangling_symlinks=True)
+    _copy(include / "hip", new / "include/hip", tree)
     for bitcode in _matching(tree, (_BITCODE,)):
         wrote = re.match(r"\d+", llvm_version(bitcode))
         if wrote is not None and all((bitcode / name).is_file() for name in LIBRARIES):
-            place = new / f"llvm-{wrote[0]}/amdgcn/bitcode"
-            place.mkdir(parents=True, exist_ok=True)
-            for file in bitcode.glob("*.bc"):
-                shutil.copy2(file, place / file.name)
+            _copy(bitcode, new / f"llvm-{wrote[0]}/amdgcn/bitcode", tree, ".bc")
     (new / "packages.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     place = _home() / f"{PREFIX}{version}"
-    if place.exists():
-        os.replace(place, scratch / "old")
-    os.replace(new, place)
-    return Release(version, place)
+    while True:
+        try:
+            os.replace(new, place)
+            return Release(version, place)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        # What was there before, or what another process has brought meanwhile.
+        with suppress(FileNotFoundError):
+            os.replace(place, Path(tempfile.mkdtemp(dir=scratch)) / "old")
+
+
+def _copy(folder: Path, target: Path, tree: Path, ending: str = "") -> None:
+    """Copy the files of ``folder`` and below whose names end so. What lies outside of ``tree``, behind a link to
+    another folder, or is a device or a pipe stays out. Raises ``ReleaseError`` for more than ``_MOST_BYTES``."""
+    size = 0
+    for place, _, names in os.walk(folder):
+        for file in (Path(place, name) for name in names if name.endswith(ending)):
+            if not (file.is_file() and _is_of(file, tree)):
+                continue
+            size += file.stat().st_size
+            if size > _MOST_BYTES:
+                raise ReleaseError(f"{folder}: has more than {_MOST_BYTES >> 20} MiB of files; give another")
+            new = target / file.relative_to(folder)
+            new.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, new)
 
 
 def _matching(tree: Path, patterns: Sequence[str]) -> Iterator[Path]:
     """Folders of ``tree``, links that lead elsewhere left out, as it may be a stranger's."""
-    root = tree.resolve()
     for pattern in patterns:
         for folder in sorted(tree.glob(pattern)):
-            if folder.is_dir() and folder.resolve().is_relative_to(root):
+            if folder.is_dir() and _is_of(folder, tree):
                 yield folder
+
+
+def _is_of(path: Path, tree: Path) -> bool:
+    """Whether ``path``, a link or not, leads to what lies in ``tree``."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(tree))

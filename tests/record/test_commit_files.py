@@ -104,6 +104,26 @@ def test_no_file_is_written_through_a_link(top: Path) -> None:
         written(top, tree(top, ("120000", "a", blob), ("40000", "a", below)))
 
 
+def test_a_link_that_leads_out_behind_another_one_is_left_out(top: Path) -> None:
+    (top / "a" / "b").mkdir(parents=True)
+    (top / "a" / "b" / "root").symlink_to("../..")
+    (top / "out").symlink_to("a/b/root/../../secret")  # by its path alone: a/secret
+    git(top, "add", ".")
+    git(top, "commit", "--quiet", "--message", "second")
+    folder, found = written(top)
+    assert found.links == ("out",)
+    assert not os.path.lexists(folder / "out")
+
+
+def test_the_content_is_that_of_the_hash_whatever_replaces_it(top: Path) -> None:
+    commit = git(top, "rev-parse", "HEAD")
+    (top / "port" / "fill.hip").write_text("// other\n")
+    git(top, "commit", "--quiet", "--all", "--message", "second")
+    git(top, "replace", commit, git(top, "rev-parse", "HEAD"))
+    folder, _ = written(top, commit)
+    assert (folder / "port" / "fill.hip").read_bytes() == b"// first\n"
+
+
 def test_an_object_that_is_not_there_is_an_error(top: Path) -> None:
     digest = git(top, "rev-parse", "HEAD:make.sh")
     (top / ".git" / "objects" / digest[:2] / digest[2:]).unlink()

@@ -44,27 +44,40 @@ def bitcode(llvm: str) -> bytes:
     return head.to_bytes(96, "little")
 
 
-def data_tar(files: Mapping[str, bytes], links: Mapping[str, str] = {}) -> bytes:
-    """A tar archive with ``files`` and symbolic ``links``, these first."""
+def data_tar(files: Mapping[str, bytes], links: Mapping[str, str] = {}, hard: Mapping[str, str] = {}) -> bytes:
+    """A tar archive with ``files``, symbolic ``links`` before and ``hard`` links around them: where one has the name of
+    a file it comes first."""
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w") as archive:
         for name, leads_to in links.items():
             link = tarfile.TarInfo(f"./{name}")
             link.type, link.linkname = tarfile.SYMTYPE, leads_to
             archive.addfile(link)
+        for name in [name for name in hard if name in files]:
+            _add_hard(archive, name, hard[name])
         for name, content in files.items():
             member = tarfile.TarInfo(name if name.startswith(("/", "..")) else f"./{name}")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
+        for name in [name for name in hard if name not in files]:
+            _add_hard(archive, name, hard[name])
     return target.getvalue()
 
 
-def deb(files: Mapping[str, bytes], kind: str = ".xz", links: Mapping[str, str] = {}) -> bytes:
+def _add_hard(archive: tarfile.TarFile, name: str, leads_to: str) -> None:
+    link = tarfile.TarInfo(f"./{name}")
+    link.type, link.linkname = tarfile.LNKTYPE, leads_to
+    archive.addfile(link)
+
+
+def deb(
+    files: Mapping[str, bytes], kind: str = ".xz", links: Mapping[str, str] = {}, hard: Mapping[str, str] = {}
+) -> bytes:
     """A package with ``files``, whose data.tar is compressed as ``kind`` says."""
     members = {
         "debian-binary": b"2.0\n",
         "control.tar.xz": lzma.compress(data_tar({"control": b"Package: made\n"})),
-        f"data.tar{kind}": COMPRESSED[kind](data_tar(files, links)),
+        f"data.tar{kind}": COMPRESSED[kind](data_tar(files, links, hard)),
     }
     content = b"!<arch>\n"
     for name, data in members.items():

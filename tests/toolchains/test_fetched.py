@@ -103,6 +103,50 @@ def test_what_is_no_sound_package_is_refused_in_a_sentence(tmp_path: Path, conte
     assert not [file for file in tmp_path.rglob("outside")]
 
 
+@pytest.mark.parametrize("target", ["../../victim", "{folder}/victim", "way/victim"], ids=["upwards", "away", "behind"])
+def test_no_file_is_written_through_a_hard_link(tmp_path: Path, target: str) -> None:
+    folder = tmp_path / "in" / "side"
+    folder.mkdir(parents=True)
+    (tmp_path / "victim").write_text("precious")
+    hard = {"odd.h": target.format(folder=tmp_path)}
+    with pytest.raises(PackageError, match=r"^a\.deb: "):
+        unpack(deb({"odd.h": b"x"}, links={"way": "../.."}, hard=hard), folder, "a.deb")
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_links_of_a_package_stay_within_it(tmp_path: Path) -> None:
+    links = {"deep/up": "..", "astray": "deep/up/../../outside", "whole": "/dev/zero", "below/x": "../odd.h"}
+    unpack(deb({"odd.h": b"abc"}, links=links, hard={"same.h": "./odd.h"}), tmp_path / "in", "a.deb")
+    assert (tmp_path / "in/same.h").read_bytes() == (tmp_path / "in/below/x").read_bytes() == b"abc"
+    assert sorted(file.name for file in tmp_path.rglob("*") if file.is_symlink()) == ["up", "x"]
+
+
+def test_what_a_tree_has_links_to_elsewhere_is_not_kept(tmp_path: Path) -> None:
+    unpack(deb(headers("6.4", "include")), tmp_path / "tree", "a.deb")
+    (tmp_path / "secret").write_text("secret")
+    hip = tmp_path / "tree/include/hip"
+    (hip / "secret.h").symlink_to(tmp_path / "secret")
+    (hip / "endless.h").symlink_to("/dev/zero")
+    (hip / "loop").symlink_to(".")
+    (hip / "same.h").symlink_to("hip_runtime.h")
+    kept = take(tmp_path / "tree").include / "hip"
+    assert sorted(file.name for file in kept.iterdir()) == ["hip_runtime.h", "hip_version.h", "same.h"]
+
+
+def test_a_release_may_be_brought_twice_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.deb").write_bytes(HEADERS)
+    threads = [threading.Thread(target=lambda: [take(tmp_path / "a.deb") for _ in range(20)]) for _ in range(2)]
+    errors: list[object] = []
+    threading.excepthook, before = lambda args: errors.append(args.exc_value), threading.excepthook
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    threading.excepthook = before
+    assert errors == []
+    assert [release.version for release in fetched()] == ["7.2"]
+
+
 def test_a_release_is_downloaded_by_digest(rows: tuple[Package, ...], archive: str) -> None:
     release = download("7.2", archive)
     assert hip_version(release.include) == "7.2"
