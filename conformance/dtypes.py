@@ -194,11 +194,12 @@ def _made(row: DeclaredDType) -> DType:
     """The row of ``DTYPES``; what a float's bits mean is found out from the type itself."""
     try:
         kind = np.dtype(getattr(ml_dtypes, row.numpy, row.numpy))
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # numpy reads a text with a comma as one of Python's
         raise ValueError(
             f"{row.name}: neither numpy nor ml_dtypes has a type {row.numpy!r}; expected one such as float8_e5m2"
         ) from None
-    if kind.kind in "iu" and kind.name == f"{'u' * (kind.kind == 'u')}int{8 * kind.itemsize}":
+    # Of the other byte order a type has the same name.
+    if kind.isnative and kind.kind in "iu" and kind.name == f"{'u' * (kind.kind == 'u')}int{8 * kind.itemsize}":
         # A name of the port's own for an integer is seen as what it stands for.
         plain = [name for other in _ROWS if other.is_integer and other.numpy == kind for name in other.c]
         names = (*row.c, *plain, *_FURTHER_INTEGERS.get(kind.name, ()))

@@ -70,12 +70,13 @@ class Repository:
 
     def commit_named(self, revision: str) -> str | None:
         """The whole hash of the commit that ``revision`` names, in any of git's ways (``main~3``, a tag); ``None``
-        where it names none."""
+        where it names none. Raises ``RepositoryError`` where git cannot read the repository."""
         if revision.startswith("-") or not revision.isprintable():
             return None
         try:
             return self._git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").strip()
         except RepositoryError:
+            self._git("rev-parse", "--git-dir")
             return None
 
     def entries(self, inside: Sequence[str], commit: str = "HEAD") -> list[Entry]:
@@ -180,6 +181,8 @@ class Repository:
         return ["git", "-C", str(self.top), "--no-pager", *where, "--literal-pathspecs", *_OFF, *args]
 
     def _error(self, what: object) -> RepositoryError:
+        if isinstance(what, subprocess.CalledProcessError) and what.stderr.strip():
+            what = what.stderr.strip().splitlines()[0]
         return RepositoryError(f"{self.top}: git cannot be asked what is committed ({what})")
 
 

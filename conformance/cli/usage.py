@@ -136,6 +136,6 @@ def module_names(**_: object) -> Iterable[str]:
 
 def take_patterns(parser: CommandParser, about: str) -> None:
     """Add the PATTERN arguments to ``parser``; ``about`` says what they may be."""
-    action = parser.add_argument("patterns", nargs="*", metavar="PATTERN", help=about)
+    action = parser.add_argument("patterns", nargs="*", default=[], metavar="PATTERN", help=about)
     setattr(action, "completer", kernel_names)  # noqa: B010 (argcomplete's attribute)
     parser.epilog = PATTERNS if about == OVER_CASES else None

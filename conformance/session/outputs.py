@@ -49,7 +49,7 @@ _READ_FOLDERS = {
 """Arguments that name what is read; of a folder, the files whose names end so."""
 
 
-_MAKES_RECORDS = ("run", "replay", "build")
+_BEGIN_ANEW = ("run", "replay", "build", "capture", "compare")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def check_outputs(arguments: argparse.Namespace, prefix: str = "--") -> None:
 def begin_outputs(arguments: argparse.Namespace) -> None:
     """Remove what an earlier run, or a repository, has left where this run will write: whatever ends this run, no older
     record or report may be taken for its own. A file that the run reads as well stays. Raises ``FileError``."""
-    if arguments.command not in _MAKES_RECORDS:
+    if arguments.command not in _BEGIN_ANEW:
         return
     standing = [path for _, path in outputs(arguments) if os.path.lexists(path)]
     if not standing:
@@ -108,7 +108,9 @@ def outputs(arguments: argparse.Namespace, prefix: str = "--") -> Iterator[tuple
 
 def _check_file(option: str, path: Path) -> None:
     if str(path) == "-":
-        raise UsageError(f"{option} -: standard output is for --json alone; give the name of a file")
+        here = "no record is written to standard output here"
+        why = here if option.endswith("json") else "standard output is for --json alone"
+        raise UsageError(f"{option} -: {why}; give the name of a file")
     if path.is_dir():
         raise UsageError(f"{option} {path}: it is a folder; give the name of a file")
     if is_replaced(path):

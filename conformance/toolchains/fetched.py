@@ -81,7 +81,8 @@ class Release:
     @property
     def libraries(self) -> list[Path]:
         """The folders with device libraries, of the newest LLVM first."""
-        return sorted(self.folder.glob("llvm-*/amdgcn/bitcode"), key=_llvm, reverse=True)
+        found = self.folder.glob("llvm-*/amdgcn/bitcode")
+        return sorted((one for one in found if one.parents[1].name[5:].isdecimal()), key=_llvm, reverse=True)
 
 
 @cache
@@ -192,7 +193,7 @@ def _downloaded(row: Package, archive: str) -> bytes:
 def _given(row: Package, files: Sequence[Path], source: Path) -> tuple[str, bytes]:
     """The package of ``row`` among ``files``, whatever its file is called; raises ``ReleaseError``."""
     for file in files:
-        if file.stat().st_size == row.size:
+        if file.is_file() and file.stat().st_size == row.size:
             content = _read(file)
             if _is(content, row):
                 return row.name, content

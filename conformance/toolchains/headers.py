@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from conformance.reading import own_yaml
+from conformance.reading import own_yaml, read_bytes
 from conformance.toolchains.search import release
 
 OF_ROCM = frozenset(
@@ -46,7 +46,7 @@ _LACKED = re.compile(r"\(HIP [\d.]+ has it(?: for [\w ]+)?, HIP [^()]+ does not\
 def hip_version(folder: Path) -> str:
     """The HIP whose headers are in ``folder``, as ``5.2``; "" where that is not known."""
     try:
-        found = dict(_VERSION.findall((folder / "hip/hip_version.h").read_text(errors="replace")))
+        found = dict(_VERSION.findall(read_bytes(folder / "hip/hip_version.h").decode(errors="replace")))
     except OSError:
         return ""
     return f"{found['MAJOR']}.{found['MINOR']}" if len(found) == 2 else ""

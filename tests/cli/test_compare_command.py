@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli.commands.compare import _folder
 from conformance.files import own_module
+from conformance.repository import Repository
 from tests.cli.small_port import small_port
 from tests.commands import Said, answer, refused
 
@@ -97,6 +99,35 @@ def test_a_commit_that_cannot_be_judged_is_skipped(top: Path, capfd) -> None:
 
 def test_a_word_that_is_no_commit_is_bad_input(top: Path, capfd) -> None:
     refused(compared(capfd, "right", "nowhere"), "nowhere", "no commit")
+
+
+def test_a_repository_that_git_cannot_read_is_bad_input(top: Path, capfd) -> None:
+    with (top / ".git" / "config").open("a") as file:
+        file.write("broken[")
+    refused(compared(capfd, "right", "wrong"), "bad config line")
+
+
+def test_a_commit_that_cannot_be_written_here_is_skipped(top: Path, capfd) -> None:
+    blob = git(top, "rev-parse", "HEAD:port/fill.hip")
+    git(top, "update-index", "--add", "--cacheinfo", f"100644,{blob},{'x' * 300}")
+    git(top, "commit", "--quiet", "--message", "long")
+    said = compared(capfd, "HEAD", "right")
+    assert said.code == 125
+    assert "File name too long" in said.err
+
+
+def test_commits_that_another_process_compares_are_skipped(top: Path, capfd) -> None:
+    with _folder(Repository(top)):
+        said = compared(capfd, "right", "wrong")
+    assert said.code == 125
+    assert "another process compares commits" in said.err
+
+
+def test_a_comparison_that_does_not_end_leaves_no_older_one(top: Path, capfd, tmp_path: Path) -> None:
+    told = tmp_path / "told.json"
+    told.write_text("{}")
+    refused(compared(capfd, "right", "nowhere", "--json", told), "no commit")
+    assert not told.exists()
 
 
 def test_kernels_outside_of_the_repository_are_bad_input(top: Path, capfd, tmp_path: Path) -> None:

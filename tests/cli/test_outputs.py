@@ -64,6 +64,7 @@ PLACES = [
     ("report a.json --md new --html ./real/../new", "--md and --html both name real/../new"),
     ("run --json x.json --junit link.json", "--junit link.json: link.json is a symbolic link"),
     ("run --baseline link.json --update-baseline", "--baseline link.json: link.json is a symbolic link"),
+    ("capture -o new --json - -- true", "--json -: no record is written to standard output here"),
     ("report a.json --junit -", "--junit -: standard output is for --json alone"),
     ("run --json nowhere/x.json", "--json nowhere/x.json: the folder nowhere does not exist; make it first"),
     ("run --json a.json/x.json", "--json a.json/x.json: the folder a.json is not a folder; make it first"),

@@ -140,6 +140,13 @@ extern "C" __global__ void unpack_i4(size_t n, const int4_pair *inp, int8_t *out
 """
 
 
+@pytest.mark.parametrize("name", [">i4", ">u2", "i4, ,"], ids=["big-endian", "big-endian, unsigned", "no type"])
+def test_what_elements_in_memory_cannot_be_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^odd: "):
+        declare([DeclaredDType("odd", name, ("odd_t",))])
+    assert "odd" not in DTYPES
+
+
 @pytest.fixture
 def narrow(port: OwnPort) -> Iterator[OwnPort]:
     for path in (port.spec, port.reference, port.kernels):

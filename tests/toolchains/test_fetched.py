@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import http.server
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,6 +132,21 @@ def test_what_a_tree_has_links_to_elsewhere_is_not_kept(tmp_path: Path) -> None:
     (hip / "same.h").symlink_to("hip_runtime.h")
     kept = take(tmp_path / "tree").include / "hip"
     assert sorted(file.name for file in kept.iterdir()) == ["hip_runtime.h", "hip_version.h", "same.h"]
+
+
+def test_a_pipe_in_a_tree_is_not_waited_for(tmp_path: Path) -> None:
+    unpack(deb(headers("6.4", "include")), tmp_path / "tree", "a.deb")
+    version = tmp_path / "tree/include/hip/hip_version.h"
+    version.unlink()
+    os.mkfifo(version)
+    with pytest.raises(ReleaseError, match="does not say which HIP"):
+        take(tmp_path / "tree")
+
+
+def test_a_folder_of_another_name_in_a_release_is_no_library(tmp_path: Path) -> None:
+    (tmp_path / "a.deb").write_bytes(HEADERS)
+    (take(tmp_path / "a.deb").folder / "llvm-old/amdgcn/bitcode").mkdir(parents=True)
+    assert library_roots(22) == []
 
 
 def test_a_release_may_be_brought_twice_at_once(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from conformance.cache import locked
-from conformance.cli.ending import ended
+from conformance.cli.ending import ended, sentence
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.commit_files import write_files
 from conformance.errors import UsageError
@@ -67,6 +67,9 @@ def command(arguments: argparse.Namespace) -> int:
     commits = {name: _commit(repository, name) for name in dict.fromkeys((arguments.old, arguments.new))}
     records = {}
     with _folder(repository) as folder:
+        if folder is None:
+            print(f"candle-parity: another process compares commits of {one_line(str(top))}", file=sys.stderr)
+            return NO_VERDICT
         for name, commit in commits.items():
             print(f"candle-parity: judging {one_line(name)} ({commit[:SHOWN]})", flush=True)
             record = _judged(repository, commit, folder, arguments)
@@ -99,22 +102,26 @@ def _exit_code(comparison: Comparison, old: str, new: str) -> int:
 
 
 def _commit(repository: Repository, name: str) -> str:
-    commit = repository.commit_named(name)
+    try:
+        commit = repository.commit_named(name)
+    except RepositoryError as error:
+        raise UsageError(f"compare: {error}") from None
     if commit is None:
         raise UsageError(f"compare: {name!r} is no commit of {repository.top}; `git log --all` lists them")
     return commit
 
 
 @contextmanager
-def _folder(repository: Repository) -> Iterator[Path]:
+def _folder(repository: Repository) -> Iterator[Path | None]:
     """An empty folder for the files of one commit after the other, the same for a repository each time: an object whose
-    compiler has read a header there is found again. Raises ``UsageError`` while another process uses it."""
+    compiler has read a header there is found again. ``None`` while another process uses it."""
     top = repository.top.resolve()
     place = cache_folder().absolute() / "compare" / sha256(os.fsencode(top)).hexdigest()[:16]
     place.parent.mkdir(parents=True, exist_ok=True)
     with locked(place.with_suffix(".lock"), 0.0) as ours:
         if not ours:
-            raise UsageError(f"compare: another process compares commits of {top}; wait for it")
+            yield None
+            return
         try:
             yield place / (top.name or "repository")
         finally:
@@ -129,8 +136,8 @@ def _judged(repository: Repository, commit: str, folder: Path, arguments: argpar
     try:
         for text in write_files(repository, commit, folder).sentences():
             print(f"candle-parity: {commit[:SHOWN]}: {one_line(text)}", file=sys.stderr)
-    except RepositoryError as error:
-        print(f"candle-parity: {one_line(str(error))}", file=sys.stderr)
+    except (RepositoryError, OSError) as error:  # such as a name that is too long here
+        print(f"candle-parity: {one_line(sentence(error))}", file=sys.stderr)
         return None
     here = folder / Path.cwd().relative_to(repository.top.resolve())
     if not here.is_dir():

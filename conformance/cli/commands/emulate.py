@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import shlex
 import sys
@@ -61,6 +62,8 @@ def command(arguments: argparse.Namespace) -> int:
     sys.stdout.flush()
     try:
         os.execvpe(program[0], program, {**os.environ, **variables})
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        if isinstance(error, ValueError):  # an empty name
+            error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         print(f"candle-parity: {shlex.quote(program[0])} cannot be started: {error.strerror}", file=sys.stderr)
         return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT
