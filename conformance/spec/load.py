@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field, fields
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -164,17 +166,30 @@ def _kept(paths: Sequence[Path]) -> _Found | None:
         key = f"{specs_digest(paths)}-{specs_digest(own)}"
     except OSError:
         return None
-    objects = ObjectFolder(cache_folder() / "specs", "parsed", _MOST_KEPT)
-    content = objects.read(key)
+    folder = cache_folder() / "specs"
+    with suppress(KeyError):
+        return _unpacked(folder, key)
+    found = _parsed(paths)
+    rows = [astuple(kernel) for kernel in found[0]]
+    modules = {entry: [astuple(module) for module in every] for entry, every in found[1].items()}
+    content = msgpack.packb((rows, modules), unicode_errors="surrogatepass")
+    objects = _objects(folder)
+    with objects.turn(key, 0.0) as ours:
+        if ours and key.startswith(specs_digest(paths)):  # they are what was parsed
+            objects.keep(key, content)
+    return found
+
+
+def _objects(folder: Path) -> ObjectFolder:
+    return ObjectFolder(folder, "parsed", _MOST_KEPT)
+
+
+@lru_cache(maxsize=1)
+def _unpacked(folder: Path, key: str) -> _Found:
+    """What is kept in ``folder`` under ``key``, read once in a process; raises ``KeyError`` if nothing is there."""
+    content = _objects(folder).read(key)
     if content is None:
-        found = _parsed(paths)
-        rows = [astuple(kernel) for kernel in found[0]]
-        modules = {entry: [astuple(module) for module in every] for entry, every in found[1].items()}
-        content = msgpack.packb((rows, modules), unicode_errors="surrogatepass")
-        with objects.turn(key, 0.0) as ours:
-            if ours and key.startswith(specs_digest(paths)):  # they are what was parsed
-                objects.keep(key, content)
-        return found
+        raise KeyError(key)
     rows, modules = msgpack.unpackb(content, use_list=False, unicode_errors="surrogatepass")
     return list(map(_kernel, rows)), {entry: [SpecModule(*row) for row in found] for entry, found in modules.items()}
 
