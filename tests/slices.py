@@ -113,10 +113,11 @@ SLICES = (
     of_tests("AMD targets", "tests/kernels", "tests/growing"),
     of_tests("AMD's own libraries", "tests/rocm_libraries"),
     of_tests("sums and own kernels", "tests/sums", "tests/own", *OWN_KERNELS_INSTALLED),
+    of_tests("machine code", "tests/isa_runtime", "tests/rocm_runtime", "tests/selftest"),
+    of_tests("programs", "tests/capture", "tests/emulate"),
     of_tests(
-        "machine code", "tests/capture", "tests/emulate", "tests/isa_runtime", "tests/rocm_runtime", "tests/selftest"
+        "causes", "tests/causes", "tests/cases", "tests/cpu_runtime", "tests/engine", "tests/fuzz", "tests/verdict"
     ),
-    of_tests("causes", "tests/causes", "tests/cases", "tests/cpu_runtime", "tests/fuzz"),
     of_tests("commands", "tests/ci", "tests/cli", "tests/house", "tests/report", "tests/record", "tests/bench"),
     of_tests(
         "compiling",

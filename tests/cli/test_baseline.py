@@ -71,7 +71,7 @@ def test_a_baseline_lets_pass_what_failed_before_and_stops_what_is_worse(judge, 
         assert base.read_bytes() == before
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_the_new_baseline_has_what_became_better_and_after_a_deletion_what_became_worse(judge, tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     judge("--baseline", base, "--update-baseline")

@@ -146,7 +146,7 @@ extern "C" __global__ void fill_u32(unsigned *buf, unsigned value, size_t numel)
 """
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_a_known_failure_keeps_its_status_and_costs_no_exit_code(cli, port, tmp_path: Path) -> None:
     folder = port(FILL.replace("= value", "= numel > 1000 ? 0 : value"), "fill.hip")
     known = '[[known_failures]]\nkernels = "fill_u3*"\nreason = "short ones only"\nlink = "https://e.org/7"\n'

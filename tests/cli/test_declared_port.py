@@ -92,7 +92,7 @@ def test_a_run_in_workers_and_the_last_failures(port: Path) -> None:
     assert collected(port, "--lf") == (0, {OWN, WRONG})
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_another_working_directory(port: Path) -> None:
     code, out = pytest_says(port / "tests", f"../{RIGHT}")
     assert code == 0
@@ -102,7 +102,7 @@ def test_another_working_directory(port: Path) -> None:
     assert "--config" in out  # the command that reproduces it works from here
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_a_worker_in_a_folder_without_the_port_is_told(port: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     worker = f"popen//chdir={tmp_path_factory.mktemp('elsewhere')}"
     code, out = pytest_says(port, "-k", "fill_u32", "--dist", "load", "--tx", worker)
@@ -110,7 +110,7 @@ def test_a_worker_in_a_folder_without_the_port_is_told(port: Path, tmp_path_fact
     assert "pytest-xdist's workers lack it" in out
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_it_does_not_pass_where_no_kernel_was_collected(port: Path) -> None:
     declare(port)  # no testpaths: found as any file is, or not
     code, out = pytest_says(port, "-n", "1", "--ignore", "pyproject.toml")
@@ -136,7 +136,7 @@ def test_the_gate_of_the_file(port: Path) -> None:
     assert code == 1
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 @pytest.mark.parametrize(
     "text", ['[project]\ndependencies = ["candle-parity"]\n', "[tool.candle-parity]\nstd = 'c++20'\n"]
 )

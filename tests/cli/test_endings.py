@@ -54,7 +54,7 @@ def shell(
     )
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 @pytest.mark.parametrize(
     ("redirected", "lines"),
     [

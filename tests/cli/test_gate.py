@@ -124,7 +124,7 @@ def test_what_was_not_judged_or_not_there_is_named_with_a_verdict() -> None:
     assert decide([PASS], TOTAL).why == ()
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 @pytest.mark.parametrize(
     ("passed", "total", "gate", "line"),
     [

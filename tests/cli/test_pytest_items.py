@@ -52,7 +52,7 @@ def test_an_item_per_kernel_and_the_table(tmp_path):
     assert json.loads((tmp_path / "r.json").read_text())["summary"]["pass"] == 24
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_cases_without_a_part_in_the_verdict_are_asked_for(tmp_path):
     words = ("specs/fill.yaml", "-v", "-k", "const_set_u8", "--parity-json", tmp_path / "r.json")
     found = []
@@ -80,7 +80,7 @@ def test_the_gate():
     assert "gate 50%: NOT met" in out
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_a_failing_item_shows_the_reproducing_command_and_a_missing_one_is_skipped(tmp_path):
     (tmp_path / "fill.hip").write_text(BAD_FILL)
     code, out = pytest_says("specs/fill.yaml", "-k", "fill_u8 or fill_f32", "--parity-kernels", tmp_path)
@@ -192,7 +192,7 @@ def test_the_gate_of_the_ports_file_is_for_all_kernels(tmp_path):
     assert pytest_says(*words, "fill_u32", "--parity-fail-under", "50")[0] == 1
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_a_tree_that_defines_none_of_the_kernels_judges_nothing(tmp_path):
     (tmp_path / "fill.hip").write_text("#include <hip/hip_runtime.h>\n")
     for gate in ((), ("--parity-fail-under", "0")):
@@ -244,7 +244,7 @@ def test_tests_of_the_harness_alone_do_not_pass_for_a_trial_of_kernels(tmp_path)
     assert code == 2
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_what_a_port_declares_counts_for_items_too(tmp_path):
     """A file that names the tree; its known failure is skipped with the reason, and is an error once it passes."""
     (tmp_path / "fill.hip").write_text(BAD_FILL + GOOD_FILL.replace("fill_u32", "own_u32"))
@@ -265,7 +265,7 @@ def test_what_a_port_declares_counts_for_items_too(tmp_path):
     assert "--parity-config: " in pytest_says(*words)[1]
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_elsewhere_the_file_in_the_working_directory_names_the_port(tmp_path):
     """As for ``candle-parity run``; where it names none there is nothing to judge, whatever else passes."""
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
@@ -288,7 +288,7 @@ def test_elsewhere_the_file_in_the_working_directory_names_the_port(tmp_path):
         assert 'no port is named that could be judged; give --parity-kernels PATH, or add kernels = "PATH" to ' in out
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_a_file_that_names_no_tree_is_not_green_where_nothing_is_judged(tmp_path):
     config = tmp_path / "port.toml"
     config.write_text("defines = []\n")

@@ -114,7 +114,7 @@ def without_times(path: str) -> str:
     return json.dumps(data)
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_four_shards_come_to_the_record_of_one_run(cli, port, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fourth shard has only kernels that the port does not define."""
     folder = port(PORT, "fill.hip")

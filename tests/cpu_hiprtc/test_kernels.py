@@ -99,7 +99,7 @@ extern "C" __global__ void launches(int *p) {{ a(p); }}
 """
 
 
-@pytest.mark.slow("compiles a source per row")
+@pytest.mark.nightly("compiles a source per row")
 @pytest.mark.parametrize(
     ("only", "named", "emitted"),
     [("a", {"a"}, {"a", "f"}), ("b,c", {"b", "c"}, {"b", "c", "f"}), ("launches", {"launches"}, {"launches", "a"})],

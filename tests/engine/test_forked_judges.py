@@ -53,7 +53,7 @@ def ran(folder: Path, kill: str, how: str) -> tuple[str, dict[str, Any]]:
     return done.stderr.strip(), found
 
 
-@pytest.mark.slow("four runs of the command, each with processes of its own")
+@pytest.mark.nightly("four runs of the command, each with processes of its own")
 def test_a_run_of_copies_is_as_one_of_programs(tmp_path: Path) -> None:
     said, record = ran(tmp_path, "no", "started")
     assert (said, record["summary"]["pass"]) == ("0 set()", 2)

@@ -120,7 +120,7 @@ def default_target(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ARCH, "gfx942")
 
 
-@pytest.mark.slow("compiles a kernel for an AMD target and interprets it")
+@pytest.mark.nightly("compiles a kernel for an AMD target and interprets it")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.case.partition("(")[0])
 def test_the_compiler_or_the_header_is_named(fault: Fault, toolchain: AmdToolchain, tmp_path: Path) -> None:
     row = judged(tmp_path, fault, fault.by_compiler)

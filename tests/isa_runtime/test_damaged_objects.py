@@ -114,7 +114,7 @@ def compiled(folder: Path) -> bytes:
         pytest.skip(f"NOTHING COMPILED FOR AMD TARGETS: {missing}")
 
 
-@pytest.mark.slow("loads a code object with each byte damaged")
+@pytest.mark.nightly("loads a code object with each byte damaged")
 @pytest.mark.parametrize("by_hand", [True, False], ids=["by hand", "compiled"])
 def test_no_damage_kills_the_process(by_hand: bool, tmp_path: Path) -> None:
     try:

@@ -116,7 +116,7 @@ def test_right_launchers_pass_and_a_byte_behind_the_scratch_is_a_fault(judged: J
     assert "past the end of the 16777216-byte allocation" in rows[IN_TILES]["failures"][0]["why"]
 
 
-@pytest.mark.slow("builds libraries of launchers for AMD targets and interprets them")
+@pytest.mark.nightly("builds libraries of launchers for AMD targets and interprets them")
 @pytest.mark.parametrize(
     ("fault", "status", "why"),
     [

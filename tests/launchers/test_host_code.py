@@ -112,7 +112,7 @@ def test_what_host_code_may_do_passes(judged: Any, runtime: str, doing: Doing) -
     assert judged(runtime, doing)["status"] == "pass"
 
 
-@pytest.mark.slow("compiles launchers and judges each mistake")
+@pytest.mark.nightly("compiles launchers and judges each mistake")
 @pytest.mark.parametrize("doing", [Doing.PASSES_HEAP, Doing.PASSES_STACK], ids=lambda doing: doing.name)
 def test_memory_of_the_host_is_none_that_kernels_can_read(judged: Any, runtime: str, doing: Doing) -> None:
     row = judged(runtime, doing)

@@ -173,7 +173,7 @@ def test_the_file_of_the_port_may_have_the_gate_of_the_launchers() -> None:
     assert gating_from(given, config, whole=False).asked.fail_under_launchers == 50.0
 
 
-@pytest.mark.slow("compiles launchers and judges them")
+@pytest.mark.nightly("compiles launchers and judges them")
 def test_a_tree_of_launchers_alone_is_judged(capsys: pytest.CaptureFixture[str]) -> None:
     tree = Path(__file__).parent / "refused"
     said = answer(capsys, "run", "--runtime", "cpu", "--kernels", tree, "--jobs", 1, "-q", "--order", "forward")

@@ -166,7 +166,7 @@ def test_a_recorded_call_with_one_wrong_bit_is_named(capsys: pytest.CaptureFixtu
     assert f"{LAUNCHER}(trace={case['case']})\n    vy[0] must be equal; 1 of " in said.out
 
 
-@pytest.mark.slow("compiles launchers and judges them")
+@pytest.mark.nightly("compiles launchers and judges them")
 def test_what_launchers_answer_can_be_recorded_and_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ("--runtime", "cpu", "--kernels", TREE, "--jobs", 1)
     said = answer(capsys, "record", tmp_path / "new", *words, CASE, f"{LAUNCHER}(kx=96,rows=5,values=unit)")

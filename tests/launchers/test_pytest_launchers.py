@@ -64,7 +64,7 @@ def test_a_launcher_that_fails_is_a_failed_item_with_its_command(port: Path) -> 
     assert "1 of 748 kernels at parity (0.1%), 0 of 49 launchers" in out
 
 
-@pytest.mark.slow("compiles launchers and judges them")
+@pytest.mark.nightly("compiles launchers and judges them")
 def test_a_port_without_launchers_has_no_items_for_them_unless_it_is_asked(port: Path) -> None:
     (port / "port" / "quantize.hip").unlink()
     assert "748 tests collected" in says(port, "--collect-only", "-q")[1]

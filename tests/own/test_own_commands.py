@@ -43,7 +43,7 @@ def test_build_reads_what_the_port_declares_of_them(port: OwnPort, capfd: pytest
     assert (said.code, said.err) == (0, "")
 
 
-@pytest.mark.slow("compiles a file and judges a kernel")
+@pytest.mark.nightly("compiles a file and judges a kernel")
 def test_a_reference_is_judged_by_recorded_launches(port: OwnPort, capfd: pytest.CaptureFixture[str]) -> None:
     assert answer(capfd, "record", "--runtime", "cpu", "-j", "1", "--own", "traces", CASE).code == 0
     replayed = ("replay", "traces", "--subject", "reference", "-j", "1")

@@ -215,7 +215,7 @@ def check(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str,
     return said.code, said.out, said.err
 
 
-@pytest.mark.slow("compiles a small port")
+@pytest.mark.nightly("compiles a small port")
 def test_our_own_kernels_have_no_finding_but_missing_ones(
     specs: Specs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -186,7 +186,7 @@ def test_a_constant_with_too_few_digits_is_told_from_one_of_f32(root: float, ans
     assert names.intersection(answers_of("ugelu_erf_f64", "shape=[257],values=unit", gelu)) == {answer}
 
 
-@pytest.mark.slow("compares large buffers")
+@pytest.mark.nightly("compares large buffers")
 def test_every_mistake_can_be_tried_on_every_case() -> None:
     """Whatever the launch: with zeros in the output there is evidence of some kind, and no exception."""
     for kernel in list(SPECS.kernels.values())[::9]:
