@@ -37,6 +37,7 @@ STATES = {
     "room": "its buffers go beyond --most-bytes",
     "range": "a pointer is not in an allocation that the library knows",
     "graph": "it was captured into a graph, which launches it later",
+    "capturing": "a stream was captured into a graph meanwhile, which waiting for the device would have ended",
     "failed": "the launch failed",
     "device": "the device's memory could not be read before it",
     "stopped": "the folder could not be written any more",

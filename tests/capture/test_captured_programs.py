@@ -150,6 +150,13 @@ def test_a_kernel_with_other_parameters_is_not_recorded(tmp_path: Path, network:
 
 
 @pytest.mark.nightly("builds two runtimes and a program")
+def test_the_device_is_not_waited_for_while_a_stream_is_captured(tmp_path: Path, network: Network) -> None:
+    done = of_launcher(tmp_path / "launches", network, "graph")
+    assert (done.returncode, done.stderr, row(done)) == (0, "", [3, 1, 2, 2, 0])
+    assert "urelu_f32: 1 launch not recorded: a stream was captured into a graph meanwhile" in done.stdout
+
+
+@pytest.mark.nightly("builds two runtimes and a program")
 def test_buffers_are_bounded(tmp_path: Path, network: Network) -> None:
     done = of_launcher(tmp_path / "launches", network, "large", "--most-bytes", 1)
     assert (done.returncode, row(done)) == (0, [2, 2, 1, 1, 0])

@@ -32,7 +32,7 @@ Function *cuda_function(const char *name) {
   return nullptr;
 }
 
-std::atomic<bool> cuda_captures{false};  // some stream has begun to capture: until then nobody is asked
+std::atomic<int> cuda_captures{0};  // streams whose launches go into a graph
 
 class CudaGpu : public Gpu {
  public:
@@ -55,8 +55,10 @@ class CudaGpu : public Gpu {
   bool is_capturing(void *stream) override {
     static const auto call = cuda_function<int(void *, int *)>("cuStreamIsCapturing");
     int status = 0;
-    return cuda_captures && call && call(stream, &status) == 0 && status != 0;
+    // The default stream cannot even be asked while another one is captured.
+    return call && (call(stream, &status) != 0 || status != 0);
   }
+  bool captures() override { return cuda_captures > 0; }
 };
 
 // What is known of functions: their names, and their parameters as drivers of CUDA 12.4 and later tell them.
@@ -148,8 +150,16 @@ int graph_through(Hook &hook, void *graph, void *stream) {
 int capture_through(Hook &hook, void *stream, int mode) {
   auto *const real = reinterpret_cast<int (*)(void *, int)>(hook.real());
   if (!real) return not_supported;
-  cuda_captures = true;
-  return real(stream, mode);
+  const int error = real(stream, mode);
+  if (!error) ++cuda_captures;
+  return error;
+}
+int end_capture_through(Hook &hook, void *stream, void **graph) {
+  auto *const real = reinterpret_cast<int (*)(void *, void **)>(hook.real());
+  if (!real) return not_supported;
+  const int error = real(stream, graph);
+  if (cuda_captures > 0) --cuda_captures;
+  return error;
 }
 
 Hook &cuda_hook(const char *name) { return *hook_named(name); }
@@ -210,6 +220,11 @@ CAPTURE_API int cuLibraryGetKernel(void **kernel, void *library, const char *nam
     static Hook &hook = cuda_hook(#NAME);        \
     return capture_through(hook, stream, mode);  \
   }
+#define CAPTURE_END(NAME)                            \
+  CAPTURE_API int NAME(void *stream, void **graph) { \
+    static Hook &hook = cuda_hook(#NAME);            \
+    return end_capture_through(hook, stream, graph); \
+  }
 // Each function has a variant in which the default stream is one of each thread.
 #define CAPTURE_BOTH(MAKE, NAME) MAKE(NAME) MAKE(NAME##_ptsz)
 
@@ -218,6 +233,7 @@ CAPTURE_BOTH(CAPTURE_COOPERATIVE, cuLaunchCooperativeKernel)
 CAPTURE_BOTH(CAPTURE_EX, cuLaunchKernelEx)
 CAPTURE_BOTH(CAPTURE_GRAPH, cuGraphLaunch)
 CAPTURE_BOTH(CAPTURE_BEGIN, cuStreamBeginCapture_v2)
+CAPTURE_BOTH(CAPTURE_END, cuStreamEndCapture)
 
 CAPTURE_API int cuGetProcAddress(const char *name, void **found, int version, std::uint64_t flags) {
   static Hook &hook = cuda_hook("cuGetProcAddress");
@@ -252,6 +268,8 @@ std::span<Hook> cuda_hooks() {
       {"cuGraphLaunch_ptsz", &cuGraphLaunch_ptsz},
       {"cuStreamBeginCapture_v2", &cuStreamBeginCapture_v2},
       {"cuStreamBeginCapture_v2_ptsz", &cuStreamBeginCapture_v2_ptsz},
+      {"cuStreamEndCapture", &cuStreamEndCapture},
+      {"cuStreamEndCapture_ptsz", &cuStreamEndCapture_ptsz},
       {"cuGetProcAddress", &cuGetProcAddress},
       {"cuGetProcAddress_v2", &cuGetProcAddress_v2},
   };

@@ -57,7 +57,7 @@ class KeptHipError {
   bool was_set_;
 };
 
-std::atomic<bool> hip_captures{false};  // some stream has begun to capture: until then nobody is asked
+std::atomic<int> hip_captures{0};  // streams whose launches go into a graph
 
 class HipGpu : public Gpu {
  public:
@@ -81,11 +81,13 @@ class HipGpu : public Gpu {
   }
   bool is_capturing(void *stream) override {
     static const auto call = hip_function<int(void *, int *)>("hipStreamIsCapturing");
-    if (!hip_captures || !call) return false;
+    if (!call) return false;
     const KeptHipError kept;
     int status = 0;
-    return call(stream, &status) == 0 && status != 0;
+    // The default stream cannot even be asked while another one is captured.
+    return call(stream, &status) != 0 || status != 0;
   }
+  bool captures() override { return hip_captures > 0; }
 };
 
 // What is known of functions and of kernels' host functions: their names, and their parameters as code objects have
@@ -323,8 +325,18 @@ CAPTURE_API int hipExtLaunchKernel(const void *function, Dim3 grid, Dim3 block, 
     static Hook &hook = hip_hook(#NAME);         \
     const auto real = hook.as(&NAME);            \
     if (!real) return not_supported;             \
-    hip_captures = true;                         \
-    return real(stream, mode);                   \
+    const int error = real(stream, mode);        \
+    if (!error) ++hip_captures;                  \
+    return error;                                \
+  }
+#define CAPTURE_END_CAPTURE(NAME)                    \
+  CAPTURE_API int NAME(void *stream, void **graph) { \
+    static Hook &hook = hip_hook(#NAME);             \
+    const auto real = hook.as(&NAME);                \
+    if (!real) return not_supported;                 \
+    const int error = real(stream, graph);           \
+    if (hip_captures > 0) --hip_captures;            \
+    return error;                                    \
   }
 #define CAPTURE_GRAPH_LAUNCH(NAME)                  \
   CAPTURE_API int NAME(void *graph, void *stream) { \
@@ -336,8 +348,20 @@ CAPTURE_API int hipExtLaunchKernel(const void *function, Dim3 grid, Dim3 block, 
   }
 CAPTURE_BEGIN_CAPTURE(hipStreamBeginCapture)
 CAPTURE_BEGIN_CAPTURE(hipStreamBeginCapture_spt)
+CAPTURE_END_CAPTURE(hipStreamEndCapture)
+CAPTURE_END_CAPTURE(hipStreamEndCapture_spt)
 CAPTURE_GRAPH_LAUNCH(hipGraphLaunch)
 CAPTURE_GRAPH_LAUNCH(hipGraphLaunch_spt)
+
+CAPTURE_API int hipStreamBeginCaptureToGraph(void *stream, void *graph, const void *nodes, const void *data,
+                                             std::size_t count, int mode) {
+  static Hook &hook = hip_hook("hipStreamBeginCaptureToGraph");
+  const auto real = hook.as(&hipStreamBeginCaptureToGraph);
+  if (!real) return not_supported;
+  const int error = real(stream, graph, nodes, data, count, mode);
+  if (!error) ++hip_captures;
+  return error;
+}
 
 // ---- look-ups of the library's own
 
@@ -376,6 +400,9 @@ std::span<Hook> hip_hooks() {
       {"hipExtLaunchKernel", &hipExtLaunchKernel},
       {"hipStreamBeginCapture", &hipStreamBeginCapture},
       {"hipStreamBeginCapture_spt", &hipStreamBeginCapture_spt},
+      {"hipStreamBeginCaptureToGraph", &hipStreamBeginCaptureToGraph},
+      {"hipStreamEndCapture", &hipStreamEndCapture},
+      {"hipStreamEndCapture_spt", &hipStreamEndCapture_spt},
       {"hipGraphLaunch", &hipGraphLaunch},
       {"hipGraphLaunch_spt", &hipGraphLaunch_spt},
       {"hipGetProcAddress", &hipGetProcAddress},

@@ -224,7 +224,10 @@ class Recorder {
       u64 &seen = seen_[asked.name + ' ' + shape];
       const u64 place = seen++;
       if (place < plan_->first || (plan_->every && (place - plan_->first + 1) % plan_->every == 0))
-        state = stopped_ ? "stopped" : gpu.is_capturing(asked.stream) ? "graph" : "record";
+        state = stopped_                         ? "stopped"
+                : gpu.is_capturing(asked.stream) ? "graph"
+                : gpu.captures()                 ? "capturing"
+                                                 : "record";
     }
     const u64 began = nanoseconds();
     const bool records = std::strcmp(state, "record") == 0;

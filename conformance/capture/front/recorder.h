@@ -27,6 +27,7 @@ class Gpu {
   virtual bool read(void *to, const void *from, std::size_t bytes) = 0;
   virtual bool wait() = 0;                      // until everything that was put on the device is done
   virtual bool is_capturing(void *stream) = 0;  // whether launches go into a graph in place of the device
+  virtual bool captures() = 0;  // whether those of any stream do: to wait for the device then would end that
 };
 
 // A launch as the program asks for it. `known` are the kernel's parameters where the library knows them.

@@ -110,6 +110,13 @@ def main(code: str, mode: str) -> None:
             relu(code, 900)
         case "packed" | "threads" | "configuration" | "library":
             launch_otherwise(code, mode)
+        case "graph":  # the second launch is next to a stream whose launches go into a graph, the third after that
+            stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
+            check(HIP.hipStreamCreate(ctypes.byref(stream)))
+            check(HIP.hipStreamBeginCapture(stream, 0))
+            relu(code)
+            check(HIP.hipStreamEndCapture(stream, ctypes.byref(graph)))
+            relu(code)
         case "own":
             launch(function(code, "mine"), memory())
 
