@@ -120,7 +120,8 @@ def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[st
             kept = min(room, count + (0 if parameter.role == "in" else _BEHIND)) * row.size
             data = np.frombuffer(value.before[:kept], row.numpy)
             args.append(Buffer(parameter.name, parameter.dtype, parameter.role, data))
-            if value.after is not None and not (parameter.role == "in" and _is_output_too(value, kernel, given)):
+            shared = parameter.role == "in" and _is_output_too(parameter.name, kernel, given, counts)
+            if value.after is not None and not shared:
                 after[parameter.name] = np.frombuffer(value.after[:kept], row.numpy)
     launch = Launch(kernel.name, recorded.grid, recorded.block, recorded.shared, tuple(args))
     return launch, after
@@ -132,12 +133,19 @@ def integers_of(launch: Launch) -> dict[str, int]:
     return {one.name: int(one.value) for one in scalars if one.value.dtype.kind in "iub"}
 
 
-def _is_output_too(mine: RecordedBuffer, kernel: Kernel, given: Mapping[str, object]) -> bool:
-    """Whether the memory of an input is also that of an output."""
-    outputs = (given[parameter.name] for parameter in kernel.params if parameter.role in ("out", "inout"))
-    return any(
-        isinstance(other, RecordedBuffer)
-        and other.address < mine.address + len(mine.before)
-        and mine.address < other.address + len(other.before)
-        for other in outputs
-    )
+def _is_output_too(name: str, kernel: Kernel, given: Mapping[str, object], counts: Mapping[str, int]) -> bool:
+    """Whether elements of the launch's input ``name`` are also of an output. That both lie in one allocation does not
+    make them so: many programs have one for all of their tensors."""
+    ranges = {
+        parameter.name: _range(value, counts.get(parameter.name), dtype(parameter.dtype).size)
+        for parameter in kernel.params
+        if isinstance(value := given[parameter.name], RecordedBuffer)
+    }
+    begin, end = ranges[name]
+    outputs = (ranges[one.name] for one in kernel.params if one.role in ("out", "inout") and one.name in ranges)
+    return any(first < end and begin < last for first, last in outputs)
+
+
+def _range(buffer: RecordedBuffer, count: int | None, size: int) -> tuple[int, int]:
+    """The addresses of ``count`` elements of ``size`` bytes, or of all; the second is behind the last."""
+    return buffer.address, buffer.address + (len(buffer.before) if count is None else count * size)

@@ -176,6 +176,10 @@ def test_an_input_that_was_overwritten_is_seen_but_not_where_it_is_the_output() 
     assert set(to_launch(KERNELS["uneg_f32"], neg(written, out))[1]) == {"inp", "out"}
     in_place = replace(out, address=0)
     assert set(to_launch(KERNELS["uneg_f32"], neg(written, in_place))[1]) == {"out"}
+    # In one allocation with the output, which lies behind it.
+    first, second = floats(1, 2, 0, 0), floats(1, 3, -1, -2)
+    behind = RecordedBuffer(8, first[8:], second[8:])
+    assert set(to_launch(KERNELS["uneg_f32"], neg(RecordedBuffer(0, first, second), behind))[1]) == {"inp", "out"}
 
 
 def write_launch(folder: Path, process: str, number: int, launch: RecordedLaunch) -> None:
