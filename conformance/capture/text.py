@@ -92,7 +92,8 @@ def verdict(record: Record, specs: Specs, folder: Path) -> list[str]:
     judged, failed = sum(row.cases for row in rows), sum(row.failed for row in rows)
     wrong = first_wrong(rows)
     if wrong is None:
-        return [f"all {launches(judged)} that were judged are right" if judged else "nothing was judged"]
+        right = f"{launches(judged)} judged, {'right' if judged == 1 else 'all right'}"
+        return [right if judged else "nothing was judged"]
     number, row, failure = wrong
     head = f"{failed} of {launches(judged)} that were judged {'is' if failed == 1 else 'are'} wrong"
     first = row.model_copy(update={"failures": (failure,)})
