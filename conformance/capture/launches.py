@@ -15,6 +15,7 @@ buffers, each before the launch and, where that is told, after it.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -50,7 +51,7 @@ class CaptureError(UserError, ValueError):
     """A recording that cannot be read; the message names the file and what is wrong."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Seen:
     """A launch that a program made. ``number`` counts those of all processes of a recording, from 1."""
 
@@ -116,14 +117,17 @@ def read_logs(folder: Path, names: Names = SAME) -> list[Log]:
 
 def _log(file: Path) -> Log | None:
     """The log in ``file``; ``None`` where the process could not even begin it."""
-    lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
-    if not lines[0].startswith(_LOG):
-        return None
-    log = Log(file, lines[0].removeprefix(_LOG), file.with_suffix(".stopped").exists())
-    by_number: dict[int, Seen] = {}
-    for line in lines[1:-1]:  # what follows the last end of a line was cut off
-        with suppress(ValueError, KeyError):  # on a full disk a line is cut off, and the next one stands behind it
-            _take(line, log, by_number)
+    with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
+        first = next(lines, "")
+        if not first.startswith(_LOG):
+            return None
+        log = Log(file, first.removeprefix(_LOG).removesuffix("\n"), file.with_suffix(".stopped").exists())
+        by_number: dict[int, Seen] = {}
+        for line in lines:
+            if not line.endswith("\n"):  # the last one, which was cut off
+                break
+            with suppress(ValueError, KeyError):  # on a full disk a line is cut off, and the next one stands behind it
+                _take(line.removesuffix("\n"), log, by_number)
     log.launches = list(by_number.values())
     return log
 
@@ -132,7 +136,9 @@ def _take(line: str, log: Log, by_number: dict[int, Seen]) -> None:
     """Put a line of ``log`` into it; raises ``ValueError`` and ``KeyError`` where it is not whole."""
     match line.split(" "):
         case ["launch", number, time, state, kernel, *shape]:
-            by_number[int(number)] = Seen(log.file, int(number), int(time), state, kernel, " ".join(shape))
+            # Of millions of launches most are equal: their texts are kept once.
+            state, kernel, text = map(sys.intern, (state, kernel, " ".join(shape)))
+            by_number[int(number)] = Seen(log.file, int(number), int(time), state, kernel, text)
         case ["recorded", number, size, spent]:
             seen = by_number[int(number)]
             seen.bytes, seen.spent, seen.is_recorded = int(size), int(spent), True
