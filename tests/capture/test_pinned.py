@@ -20,13 +20,14 @@ from conformance.spec.load import load_specs
 NEG = load_specs().kernels["uneg_f32"]
 
 
-def recording(folder: Path, *answers: float, program: bool = True) -> Path:
+def recording(folder: Path, *answers: float, program: bool = True, numel: int = 1) -> Path:
     """Launches of uneg_f32 of 1, with what it answered to each."""
     folder.mkdir()
     recorder = Recorder()
     for number, answer in enumerate(answers, 1):
         args = (
-            *(Scalar(name, "size_t", np.uint64(1)) for name in ("numel", "num_dims")),
+            Scalar("numel", "size_t", np.uint64(numel)),
+            Scalar("num_dims", "size_t", np.uint64(1)),
             Null("info"),
             Buffer("inp", "f32", "in", np.ones(1, np.float32)),
             Buffer("out", "f32", "out", np.zeros(1, np.float32)),
@@ -97,6 +98,16 @@ def test_a_launch_is_named_by_folder_and_number(text: str) -> None:
     with pytest.raises(CaptureError, match="expected the folder of a recording and a number: launches#17"):
         place_of(text)
     assert place_of("a/b#c#017") == (Path("a/b#c"), "17")
+
+
+def test_a_launch_that_the_reference_does_not_take_is_not_pinned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recording(tmp_path / "one", -1.0, numel=5)
+    assert main(["new", "--case-from", "one#1"]) == 2
+    assert "launch 1 of one can be no case: the reference does not take its arguments" in capsys.readouterr().err
+    assert not (tmp_path / "pinned").exists()
 
 
 def test_a_launch_that_is_not_recorded_is_told(

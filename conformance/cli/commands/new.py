@@ -12,10 +12,12 @@ from pathlib import Path
 
 from conformance.capture.pin import PINNED, pin, place_of
 from conformance.cli.usage import CommandParser, kernel_names
+from conformance.engine.recordings import recorded
 from conformance.errors import UsageError
 from conformance.files import installed
 from conformance.port.config import OPTIONS_FILE, read_config
 from conformance.port.declared.declared import declared_in
+from conformance.replay.traces import Traces
 from conformance.session.selection import specs_to_edit
 from conformance.spec import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
@@ -134,6 +136,7 @@ def _pin(arguments: argparse.Namespace) -> int:
     if arguments.names or arguments.own or arguments.like is not None:
         raise UsageError("--case-from keeps a launch as a case and adds no kernel; leave names, --like and --own out")
     folder, number = place_of(arguments.case_from)
+    _check_is_judged(folder, number)
     try:
         case = pin(folder, number, arguments.into)
     except OSError as error:
@@ -145,6 +148,20 @@ def _pin(arguments: argparse.Namespace) -> int:
     print(f"candle-parity replay {into} --kernels path/to/port {shlex.quote(case)}")
     print(f"# what the program's kernel answered\ncandle-parity replay {into} --subject reference {shlex.quote(case)}")
     return 0
+
+
+def _check_is_judged(folder: Path, number: str) -> None:
+    """Raises ``UsageError`` for a recorded launch that the reference has no answer to: as a case it would be left out
+    of every run, or fail in every one."""
+    traces, kernels = Traces(folder), load_specs().kernels
+    for name in traces.kernels:
+        cases = [case for case in traces.cases(name) if case.id == f"{name}(trace={number})"]
+        if not cases or name not in kernels:
+            continue
+        trial = next(recorded(kernels[name], cases, folder.resolve(), "reference"), None)
+        why = "the reference does not take its arguments" if trial is None else trial.flaw
+        if why is not None:
+            raise UsageError(f"launch {number} of {folder} can be no case: {why}")
 
 
 def _start_own(arguments: argparse.Namespace) -> int:
