@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -120,13 +121,27 @@ def run_program(command: Sequence[str], library: Path, raw: Path, variables: Map
     Ctrl-C goes to the program, and what it has launched until then is judged. Raises ``OSError`` where it cannot be
     started.
     """
-    loaded = [str(library), *filter(None, [variables.get("LD_PRELOAD", os.environ.get("LD_PRELOAD"))])]
-    environment = {**os.environ, **variables, "LD_PRELOAD": ":".join(loaded), FOLDER: str(raw.resolve())}
-    started = time.perf_counter()
-    program = subprocess.Popen(command, env=environment)
-    while True:
-        try:
-            code = program.wait()
-            return Ended(code, time.perf_counter() - started)
-        except KeyboardInterrupt:  # the program has got it too, and says itself when it ends
-            continue
+    others = filter(None, [variables.get("LD_PRELOAD", os.environ.get("LD_PRELOAD"))])
+    with _without_separators(library) as path:
+        preloaded = ":".join((str(path), *others))
+        environment = {**os.environ, **variables, "LD_PRELOAD": preloaded, FOLDER: str(raw.resolve())}
+        started = time.perf_counter()
+        program = subprocess.Popen(command, env=environment)
+        while True:
+            try:
+                code = program.wait()
+                return Ended(code, time.perf_counter() - started)
+            except KeyboardInterrupt:  # the program has got it too, and says itself when it ends
+                continue
+
+
+@contextmanager
+def _without_separators(library: Path) -> Iterator[Path]:
+    """A path of ``library`` that can stand in ``LD_PRELOAD``, where spaces and colons end a path."""
+    if not any(character in str(library) for character in ": "):
+        yield library
+        return
+    with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
+        link = Path(folder) / "front.so"
+        link.symlink_to(library.resolve())
+        yield link

@@ -14,7 +14,7 @@ from conformance.capture.convert import NoCase, integers_of, to_launch, to_trace
 from conformance.capture.extents import _table, extents
 from conformance.capture.launches import CaptureError, RecordedBuffer, RecordedLaunch, Seen, read_launch, read_logs
 from conformance.capture.plan import Bounds, plan_text
-from conformance.capture.program import RAW, About, Ended, new_recording
+from conformance.capture.program import RAW, About, Ended, new_recording, run_program
 from conformance.capture.tally import (
     KernelTally,
     add_verdicts,
@@ -303,6 +303,13 @@ def test_a_recorded_launch_without_a_verdict_is_told() -> None:
         "b: 1 recorded launch not judged: the reference does not take such arguments",
         "c: the disk is full",
     ]
+
+
+def test_the_library_may_lie_in_a_folder_with_spaces(tmp_path: Path) -> None:
+    """LD_PRELOAD, whose separators they are, names a path without."""
+    library = tmp_path / "my cache" / "front.so"
+    command = ["/bin/sh", "-c", 'case "$LD_PRELOAD" in *" "*) exit 1;; esac; test -L "$LD_PRELOAD"']
+    assert run_program(command, library, tmp_path, {"LD_PRELOAD": ""}).code == 0
 
 
 def test_a_recording_of_nothing_leaves_no_folder(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def captured(out: Path, driver: Path, how: str, **variables: str) -> subprocess.
     return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.nightly("builds a library and a driver, and judges a launch")
+@pytest.mark.slow("builds a library and a driver, and judges a launch")
 @pytest.mark.parametrize("how", ["plain", "ex", "asked"])
 def test_a_launch_is_recorded_whichever_way_it_is_made(tmp_path: Path, driver: Path, how: str) -> None:
     done = captured(tmp_path / "launches", driver, how)

@@ -49,7 +49,9 @@ EXAMPLES = (
     ("candle-parity capture --arch gfx1100 -o launches -- ./model", "on an emulated GPU, as emulate has it"),
     ("candle-parity capture --only 'rope*' --first 10 -o launches -- ./model", "some kernels, on this machine's GPU"),
 )
-EXIT_CODES = "0 every launch that was judged is right; 1 one is wrong; 2 bad usage, or nothing was judged"
+EXIT_CODES = (
+    "0 every launch that was judged is right; 1 one is wrong; 2 bad usage, nothing was judged, or a judge was lost"
+)
 _MIB = 1 << 20
 _MOST_BYTES = 1024
 
