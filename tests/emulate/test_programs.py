@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -183,6 +184,18 @@ def test_build_scripts_find_a_rocm_installation() -> None:
     assert "  Wavefront Size:          32" in lines
     root = Path(lines[-1])
     assert {file.name for file in (root / "lib").iterdir()} >= {"libamdhip64.so", "libamdhip64.so.6", "libhiprtc.so.7"}
+
+
+@pytest.mark.nightly("builds the runtime of programs and judges a kernel")
+def test_a_run_on_the_emulated_gpu_does_not_say_that_it_was_a_gpu(built: Build, tmp_path: Path) -> None:
+    built("saxpy.hip", "gfx942")  # or skips
+    record = tmp_path / "record.json"
+    words = ("run", "uneg_f32", "--runtime", "rocm", "--json", record)
+    done = emulate("--arch", "gfx942", "--", sys.executable, "-m", "conformance", *words)
+    emulator = "candle-parity emulate (libamdhip64.so)"
+    printed = " ".join(done.stdout.split())
+    assert f"executed through the ROCm runtime in the emulator {emulator}; not on an AMD GPU" in printed
+    assert json.loads(record.read_text())["run"]["emulator"] == emulator
 
 
 COMPILED = """\

@@ -3,6 +3,7 @@ who may open them, and what hides devices. HIP is asked in a process of its own.
 
 from __future__ import annotations
 
+import ctypes
 import grp
 import json
 import os
@@ -34,6 +35,10 @@ EMULATORS: tuple[tuple[str, str], ...] = (("librocjitsu", "rocjitsu"),)
 rocJITsu preloads ``librocjitsu_kmd.so``, which answers for the kernel driver, with the devices of its own process or of
 a daemon (ROCm/rocm-systems, emulation/rocjitsu).
 """
+
+OWN_EMULATOR = "candle-parity emulate"
+_OF_OWN = "hipcpuLive"
+"""A function that AMD's libamdhip64 lacks, and those of this harness have: kernels run on the host under them."""
 
 _MAPS = Path("/proc/self/maps")
 
@@ -193,7 +198,9 @@ def _group(number: int) -> str:
 
 def emulator() -> str:
     """The emulator that is loaded into this process and the library's name, ``rocjitsu (librocjitsu_kmd.so)``; empty
-    without one."""
+    without one. A libamdhip64 of this harness is one: a run inside of ``candle-parity emulate`` finds it as ROCm's."""
+    if hasattr(ctypes.CDLL(None), _OF_OWN):
+        return f"{OWN_EMULATOR} (libamdhip64.so)"
     try:
         lines = _MAPS.read_text(errors="replace").splitlines()
     except OSError:
