@@ -55,9 +55,10 @@ std::int64_t place(const Vectors &vector, std::int64_t count, std::int64_t index
 }
 
 bool is_there(const char *function, const char *role, const Vectors &all, std::int64_t count, std::int64_t batches) {
-  const std::int64_t step = std::abs(all.step), behind = (batches - 1) * std::max<std::int64_t>(all.stride, 0);
-  return count == 0 || accessible(function, role, all.first,
-                                  static_cast<std::size_t>(behind + (count - 1) * step + 1) * size_of(all.type));
+  const std::size_t size = size_of(all.type);
+  return count == 0 || all_accessible(function, role, all.first,
+                                      static_cast<std::size_t>((count - 1) * std::abs(all.step) + 1) * size, batches,
+                                      all.stride * static_cast<std::int64_t>(size));
 }
 
 char *at(const Vectors &all, std::int64_t batch) {
@@ -74,6 +75,7 @@ double computed(const VectorCall &call, Operation operation) {
 // The checks that the calls with vectors share; `Success` with nothing to do is told by `count`.
 Outcome checked(const VectorCall &call, std::initializer_list<Type> types) {
   if (!call.handle) return Outcome::InvalidHandle;
+  tell_of_capture(call.function, call.handle->stream);
   const bool known = (call.compute == Type::F32 || call.compute == Type::F64) && std::ranges::all_of(types, is_float) &&
                      (call.compute == Type::F64 || std::ranges::count(types, Type::F64) == 0);
   if (known) return Outcome::Success;
@@ -85,6 +87,7 @@ Outcome checked(const VectorCall &call, std::initializer_list<Type> types) {
 
 Outcome gemm(const GemmCall &call) {
   if (!call.handle) return Outcome::InvalidHandle;
+  tell_of_capture(call.function, call.handle->stream);
   if (!is_operation(call.transpose_a) || !is_operation(call.transpose_b)) return Outcome::InvalidValue;
   const bool ta = call.transpose_a != no_transpose, tb = call.transpose_b != no_transpose;
   const auto least = [](std::int64_t rows) { return std::max<std::int64_t>(rows, 1); };
@@ -99,9 +102,7 @@ Outcome gemm(const GemmCall &call) {
     return Outcome::InvalidSize;
   }
   if (call.m == 0 || call.n == 0 || call.batches == 0) return Outcome::Success;
-  const auto null = [](const Matrices &all) { return !all.first && !all.each; };
-  if (!call.alpha || !call.beta || null(call.c) || null(call.d) || (call.k > 0 && (null(call.a) || null(call.b))))
-    return Outcome::InvalidPointer;
+  if (!call.alpha || !call.beta) return Outcome::InvalidPointer;
   const Product product{ta,        tb,     call.m, call.n, call.k, call.batches, call.alpha,
                         call.beta, call.a, call.b, call.c, call.d, call.compute};
   if (!has_types(product)) {
@@ -109,41 +110,48 @@ Outcome gemm(const GemmCall &call) {
     return Outcome::NotImplemented;
   }
   if (!readable(call.function, *call.handle, "alpha", call.alpha, call.compute) ||
-      !readable(call.function, *call.handle, "beta", call.beta, call.compute) || !has_memory(call.function, product))
+      !readable(call.function, *call.handle, "beta", call.beta, call.compute))
     return Outcome::InternalError;
+  if (!has_pointers(product)) return Outcome::InvalidPointer;
+  if (!has_memory(call.function, product)) return Outcome::InternalError;
   multiply(product);
   return Outcome::Success;
 }
 
 Outcome gemv(const GemvCall &call) {
   if (!call.handle) return Outcome::InvalidHandle;
+  tell_of_capture(call.function, call.handle->stream);
   if (!is_operation(call.transpose_a)) return Outcome::InvalidValue;
   if (call.m < 0 || call.n < 0 || call.a.leading < std::max<std::int64_t>(call.m, 1) || call.x.step == 0 ||
       call.y.step == 0 || call.batches < 0)
     return Outcome::InvalidSize;
   if (call.m == 0 || call.n == 0 || call.batches == 0) return Outcome::Success;
-  if (!call.alpha || !call.beta || !call.a.first || !call.x.first || !call.y.first) return Outcome::InvalidPointer;
+  if (!call.alpha || !call.beta || !call.y.first) return Outcome::InvalidPointer;
   const bool transposed = call.transpose_a != no_transpose;
   const std::int64_t rows = transposed ? call.n : call.m, inner = transposed ? call.m : call.n;
   const Type type = call.a.type;
   if (!readable(call.function, *call.handle, "alpha", call.alpha, type) ||
-      !readable(call.function, *call.handle, "beta", call.beta, type) ||
-      !is_there(call.function, "x", call.x, inner, call.batches) ||
+      !readable(call.function, *call.handle, "beta", call.beta, type))
+    return Outcome::InternalError;
+  const bool multiplies = !is_zero(call.alpha, type);  // else nothing of A and x is read
+  if (multiplies && (!call.a.first || !call.x.first)) return Outcome::InvalidPointer;
+  const auto matrix_bytes = static_cast<std::size_t>((call.n - 1) * call.a.leading + call.m) * size_of(type);
+  if ((multiplies && (!is_there(call.function, "x", call.x, inner, call.batches) ||
+                      !all_accessible(call.function, "A", call.a.first, matrix_bytes, call.batches,
+                                      call.a.stride * static_cast<std::int64_t>(size_of(type))))) ||
       !is_there(call.function, "y", call.y, rows, call.batches))
     return Outcome::InternalError;
   // As a product of one column, of which both vectors are gathered.
   for (std::int64_t batch = 0; batch < call.batches; ++batch) {
     const std::size_t size = size_of(type);
     std::vector<char> x(static_cast<std::size_t>(inner) * size), y(static_cast<std::size_t>(rows) * size);
-    for (std::int64_t i = 0; i < inner; ++i)
+    for (std::int64_t i = 0; multiplies && i < inner; ++i)
       store(x.data(), type, i, load(at(call.x, batch), type, place(call.x, inner, i)));
     for (std::int64_t i = 0; i < rows; ++i)
       store(y.data(), type, i, load(at(call.y, batch), type, place(call.y, rows, i)));
     const Matrices a{call.a.matrix(batch), type, call.a.leading}, result{y.data(), type, rows};
     const Product product{transposed, false,  rows, 1, inner, 1, call.alpha, call.beta, a, {x.data(), type, inner},
                           result,     result, type};
-    const auto bytes = static_cast<std::size_t>((call.n - 1) * call.a.leading + call.m) * size;
-    if (!accessible(call.function, "A", a.first, bytes)) return Outcome::InternalError;
     multiply(product);
     for (std::int64_t i = 0; i < rows; ++i)
       store(at(call.y, batch), type, place(call.y, rows, i), load(y.data(), type, i));
@@ -208,14 +216,18 @@ Outcome dot(const VectorCall &call, const Vectors &x, const Vectors &y, void *re
   return Outcome::Success;
 }
 
-Outcome copy_matrix(const char *function, std::int64_t rows, std::int64_t columns, std::int64_t size, const void *from,
-                    std::int64_t from_leading, void *to, std::int64_t to_leading) {
+Outcome copy_matrix(const char *function, Copy copy, std::int64_t rows, std::int64_t columns, std::int64_t size,
+                    const void *from, std::int64_t from_leading, void *to, std::int64_t to_leading) {
   if (rows < 0 || columns < 0 || size <= 0 || from_leading < rows || to_leading < rows) {
     say("%s: a size is negative, or a leading dimension less than the rows", function);
     return Outcome::InvalidSize;
   }
   if (rows == 0 || columns == 0) return Outcome::Success;
   if (!from || !to) return Outcome::InvalidPointer;
+  const bool of_device = copy == Copy::ToDevice;
+  const auto bytes = static_cast<std::size_t>(((columns - 1) * (of_device ? to_leading : from_leading) + rows) * size);
+  if (!accessible(function, of_device ? "destination" : "source", of_device ? to : from, bytes))
+    return Outcome::InternalError;
   for (std::int64_t j = 0; j < columns; ++j)
     std::memcpy(static_cast<char *>(to) + j * to_leading * size,
                 static_cast<const char *>(from) + j * from_leading * size, static_cast<std::size_t>(rows * size));

@@ -70,8 +70,9 @@ Outcome scal(const VectorCall &call, const void *alpha, Type alpha_type, const V
 // The sum of x * y, in ascending order.
 Outcome dot(const VectorCall &call, const Vectors &x, const Vectors &y, void *result, Type result_type);
 
+enum class Copy { ToDevice, FromDevice };
 // `rows` by `columns` elements of `size` bytes between host and device. A vector is a matrix of one row.
-Outcome copy_matrix(const char *function, std::int64_t rows, std::int64_t columns, std::int64_t size, const void *from,
-                    std::int64_t from_leading, void *to, std::int64_t to_leading);
+Outcome copy_matrix(const char *function, Copy copy, std::int64_t rows, std::int64_t columns, std::int64_t size,
+                    const void *from, std::int64_t from_leading, void *to, std::int64_t to_leading);
 
 }  // namespace emulated

@@ -31,13 +31,36 @@ int refuse(const char *function, int status) {
   return status;
 }
 
+namespace {
+
+// A function of the libamdhip64 that is loaded; null where there is none, or one without the function.
+template <class Function>
+Function *of_runtime(const char *name) {
+  void *const runtime = dlopen("libamdhip64.so", RTLD_NOW | RTLD_NOLOAD);
+  return runtime ? reinterpret_cast<Function *>(dlsym(runtime, name)) : nullptr;
+}
+
+}  // namespace
+
+void tell_of_capture(const char *function, void *stream) {
+  static const auto is_capturing = of_runtime<int(void *, int *)>("hipStreamIsCapturing");
+  int captured = 0;
+  if (stream && is_capturing && is_capturing(stream, &captured) == 0 && captured)
+    say("%s: its stream is captured; this is done at once and not kept", function);
+}
+
 bool accessible(const char *function, const char *role, const void *pointer, std::size_t bytes) {
-  using Check = int (*)(const char *call, const char *role, const void *pointer, unsigned long bytes);
-  static const auto check = [] {
-    void *const runtime = dlopen("libamdhip64.so", RTLD_NOW | RTLD_NOLOAD);
-    return runtime ? reinterpret_cast<Check>(dlsym(runtime, "hipcpuCheckRange")) : nullptr;
-  }();
+  static const auto check =
+      of_runtime<int(const char *call, const char *role, const void *pointer, unsigned long bytes)>("hipcpuCheckRange");
   return bytes == 0 || !check || check(function, role, pointer, bytes) == 0;
+}
+
+bool all_accessible(const char *function, const char *role, const void *pointer, std::size_t bytes,
+                    std::int64_t batches, std::int64_t stride) {
+  if (bytes == 0 || batches == 0) return true;
+  const std::int64_t last = (batches - 1) * stride;
+  const char *const lowest = static_cast<const char *>(pointer) + (last < 0 ? last : 0);
+  return accessible(function, role, lowest, static_cast<std::size_t>(last < 0 ? -last : last) + bytes);
 }
 
 }  // namespace emulated

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #define LIBRARY_API extern "C" __attribute__((visibility("default")))
 
@@ -16,5 +17,12 @@ int refuse(const char *function, int status);
 // Whether a GPU can access `bytes` bytes from `pointer`, which `role` names in the message where it cannot. Memory is
 // known only where a libamdhip64 of candle-parity is loaded; without one everything passes.
 bool accessible(const char *function, const char *role, const void *pointer, std::size_t bytes);
+
+// The same of `batches` pieces of `bytes` bytes, `stride` bytes apart, either way; all lie in one allocation.
+bool all_accessible(const char *function, const char *role, const void *pointer, std::size_t bytes,
+                    std::int64_t batches, std::int64_t stride);
+
+// Says of a call on a captured stream that it is done at once: the graph will not have it.
+void tell_of_capture(const char *function, void *stream);
 
 }  // namespace emulated

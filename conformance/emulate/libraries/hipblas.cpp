@@ -147,26 +147,27 @@ LIBRARY_API const char *hipblasStatusToString(int status) {
 
 // ---- copies
 
-#define COPIES(Name)                                                                                                   \
+#define COPIES(Name, copy)                                                                                             \
   LIBRARY_API int hipblas##Name##Vector(int count, int size, const void *from, int from_step, void *to, int to_step) { \
-    return status_of(copy_matrix("hipblas" #Name "Vector", 1, count, size, from, from_step, to, to_step));             \
+    return status_of(copy_matrix("hipblas" #Name "Vector", copy, 1, count, size, from, from_step, to, to_step));       \
   }                                                                                                                    \
   LIBRARY_API int hipblas##Name##VectorAsync(int count, int size, const void *from, int from_step, void *to,           \
                                              int to_step, void *) {                                                    \
-    return status_of(copy_matrix("hipblas" #Name "VectorAsync", 1, count, size, from, from_step, to, to_step));        \
+    return status_of(copy_matrix("hipblas" #Name "VectorAsync", copy, 1, count, size, from, from_step, to, to_step));  \
   }                                                                                                                    \
   LIBRARY_API int hipblas##Name##Matrix(int rows, int columns, int size, const void *from, int from_leading, void *to, \
                                         int to_leading) {                                                              \
-    return status_of(copy_matrix("hipblas" #Name "Matrix", rows, columns, size, from, from_leading, to, to_leading));  \
+    return status_of(                                                                                                  \
+        copy_matrix("hipblas" #Name "Matrix", copy, rows, columns, size, from, from_leading, to, to_leading));         \
   }                                                                                                                    \
   LIBRARY_API int hipblas##Name##MatrixAsync(int rows, int columns, int size, const void *from, int from_leading,      \
                                              void *to, int to_leading, void *) {                                       \
     return status_of(                                                                                                  \
-        copy_matrix("hipblas" #Name "MatrixAsync", rows, columns, size, from, from_leading, to, to_leading));          \
+        copy_matrix("hipblas" #Name "MatrixAsync", copy, rows, columns, size, from, from_leading, to, to_leading));    \
   }
 
-COPIES(Set)
-COPIES(Get)
+COPIES(Set, Copy::ToDevice)
+COPIES(Get, Copy::FromDevice)
 
 // ---- matrix products
 

@@ -80,8 +80,8 @@ class Multiplier {
  private:
   // Columns of the result, up to `tile_columns` from `column`.
   void columns(std::int64_t batch, std::int64_t column) {
-    const In *const a = reinterpret_cast<const In *>(product_.a.matrix(batch));
-    const In *const b = reinterpret_cast<const In *>(product_.b.matrix(batch));
+    const In *const a = depth_ ? reinterpret_cast<const In *>(product_.a.matrix(batch)) : nullptr;
+    const In *const b = depth_ ? reinterpret_cast<const In *>(product_.b.matrix(batch)) : nullptr;
     const std::int64_t width = std::min(tile_columns, product_.n - column);
     std::vector<Sum> right(static_cast<std::size_t>(depth_ * tile_columns)),
         left(static_cast<std::size_t>(depth_ * tile_rows));
@@ -118,7 +118,8 @@ class Multiplier {
              const Tile &tile) const {
     for (std::int64_t j = 0; j < width; ++j) {
       const Out *const before =
-          reinterpret_cast<const Out *>(product_.c.matrix(batch)) + (column + j) * product_.c.leading;
+          beta_ == Sum{0} ? nullptr
+                          : reinterpret_cast<const Out *>(product_.c.matrix(batch)) + (column + j) * product_.c.leading;
       Out *const after = reinterpret_cast<Out *>(product_.d.matrix(batch)) + (column + j) * product_.d.leading;
       for (std::int64_t i = row; i < row + height; ++i) {
         Sum sum = depth_ ? kept<halves>(alpha_ * tile[static_cast<std::size_t>(j)][static_cast<std::size_t>(i - row)])
@@ -135,17 +136,18 @@ class Multiplier {
   std::int64_t depth_;
 };
 
-// Bytes from the first element to behind the last.
-std::size_t extent(const Matrices &all, std::int64_t rows, std::int64_t columns, std::int64_t batches) {
-  if (rows == 0 || columns == 0 || batches == 0) return 0;
-  const std::int64_t behind = all.each ? 0 : (batches - 1) * std::max<std::int64_t>(all.stride, 0);
-  return static_cast<std::size_t>(behind + (columns - 1) * all.leading + rows) * size_of(all.type);
+// Bytes from the first element of one matrix to behind the last.
+std::size_t extent(const Matrices &all, std::int64_t rows, std::int64_t columns) {
+  if (rows == 0 || columns == 0) return 0;
+  return static_cast<std::size_t>((columns - 1) * all.leading + rows) * size_of(all.type);
 }
 
 bool is_there(const char *function, const char *role, const Matrices &all, std::int64_t rows, std::int64_t columns,
               std::int64_t batches) {
-  const std::size_t bytes = extent(all, rows, columns, batches);
-  if (!all.each) return accessible(function, role, all.first, bytes);
+  const std::size_t bytes = extent(all, rows, columns);
+  if (!all.each)
+    return all_accessible(function, role, all.first, bytes, batches,
+                          all.stride * static_cast<std::int64_t>(size_of(all.type)));
   if (!accessible(function, role, all.each, static_cast<std::size_t>(batches) * sizeof(void *))) return false;
   return std::all_of(all.each, all.each + batches,
                      [&](const void *one) { return accessible(function, role, one, bytes); });
@@ -184,10 +186,32 @@ bool has_types(const Product &product) {
          });
 }
 
+bool is_zero(const void *scalar, Type type) {
+  switch (type) {
+    case Type::F16:
+      return *static_cast<const Half *>(scalar) == Half{0};
+    case Type::F64:
+      return *static_cast<const double *>(scalar) == 0;
+    case Type::I32:
+      return *static_cast<const std::int32_t *>(scalar) == 0;
+    default:
+      return *static_cast<const float *>(scalar) == 0;
+  }
+}
+
+bool has_pointers(const Product &p) {
+  const auto is_null = [](const Matrices &all) { return !all.first && !all.each; };
+  const bool multiplies = p.k > 0 && !is_zero(p.alpha, p.compute), adds = !is_zero(p.beta, p.compute);
+  return !(multiplies && (is_null(p.a) || is_null(p.b))) && !(adds && is_null(p.c)) && !is_null(p.d);
+}
+
 bool has_memory(const char *function, const Product &p) {
-  return is_there(function, "A", p.a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.batches) &&
-         is_there(function, "B", p.b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.batches) &&
-         is_there(function, "C", p.c, p.m, p.n, p.batches) && is_there(function, "D", p.d, p.m, p.n, p.batches);
+  const bool multiplies = !is_zero(p.alpha, p.compute), adds = !is_zero(p.beta, p.compute);
+  if (multiplies && (!is_there(function, "A", p.a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.batches) ||
+                     !is_there(function, "B", p.b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.batches)))
+    return false;
+  return (!adds || is_there(function, "C", p.c, p.m, p.n, p.batches)) &&
+         is_there(function, "D", p.d, p.m, p.n, p.batches);
 }
 
 void multiply(const Product &p) {

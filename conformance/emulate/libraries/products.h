@@ -34,7 +34,15 @@ struct Product {
 // Whether rocBLAS has a product of these types.
 bool has_types(const Product &product);
 
-// Whether a GPU can access all that the product reads and writes; says what it cannot, by the name of `function`.
+// Whether the number at `scalar`, which can be read here, is 0. `type` is that of a product's sums.
+bool is_zero(const void *scalar, Type type);
+
+// Whether there is a pointer to each matrix that is read or written: without alpha A and B are not, without beta C is
+// not. `alpha` and `beta` can be read here.
+bool has_pointers(const Product &product);
+
+// Whether a GPU can access all that the product reads and writes, as `has_pointers` has it; says what it cannot, by the
+// name of `function`.
 bool has_memory(const char *function, const Product &product);
 
 // `product.alpha` and `product.beta` can be read here. Products are added in ascending order of k, each rounded to

@@ -61,7 +61,9 @@ inline int set_ordering(Generator *generator, int ordering) {
 template <class T, class Fill>
 int generate(const char *function, Generator *generator, T *to, std::size_t count, int failed, Fill fill) {
   if (!generator) return rand_not_created;
+  tell_of_capture(function, generator->stream);
   if (count == 0) return rand_success;
+  if (!to) return failed;
   if (!generator->of_host && !accessible(function, "output", to, count * sizeof(T))) return failed;
   fill();
   return rand_success;

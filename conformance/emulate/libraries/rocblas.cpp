@@ -167,28 +167,29 @@ LIBRARY_API const char *rocblas_status_to_string(int status) {
 
 // ---- copies
 
-#define COPIES(name)                                                                                                 \
-  LIBRARY_API int rocblas_##name##_vector(int count, int size, const void *from, int from_step, void *to,            \
-                                          int to_step) {                                                             \
-    return status_of(copy_matrix("rocblas_" #name "_vector", 1, count, size, from, from_step, to, to_step));         \
-  }                                                                                                                  \
-  LIBRARY_API int rocblas_##name##_vector_async(int count, int size, const void *from, int from_step, void *to,      \
-                                                int to_step, void *) {                                               \
-    return status_of(copy_matrix("rocblas_" #name "_vector_async", 1, count, size, from, from_step, to, to_step));   \
-  }                                                                                                                  \
-  LIBRARY_API int rocblas_##name##_matrix(int rows, int columns, int size, const void *from, int from_leading,       \
-                                          void *to, int to_leading) {                                                \
-    return status_of(                                                                                                \
-        copy_matrix("rocblas_" #name "_matrix", rows, columns, size, from, from_leading, to, to_leading));           \
-  }                                                                                                                  \
-  LIBRARY_API int rocblas_##name##_matrix_async(int rows, int columns, int size, const void *from, int from_leading, \
-                                                void *to, int to_leading, void *) {                                  \
-    return status_of(                                                                                                \
-        copy_matrix("rocblas_" #name "_matrix_async", rows, columns, size, from, from_leading, to, to_leading));     \
+#define COPIES(name, copy)                                                                                             \
+  LIBRARY_API int rocblas_##name##_vector(int count, int size, const void *from, int from_step, void *to,              \
+                                          int to_step) {                                                               \
+    return status_of(copy_matrix("rocblas_" #name "_vector", copy, 1, count, size, from, from_step, to, to_step));     \
+  }                                                                                                                    \
+  LIBRARY_API int rocblas_##name##_vector_async(int count, int size, const void *from, int from_step, void *to,        \
+                                                int to_step, void *) {                                                 \
+    return status_of(                                                                                                  \
+        copy_matrix("rocblas_" #name "_vector_async", copy, 1, count, size, from, from_step, to, to_step));            \
+  }                                                                                                                    \
+  LIBRARY_API int rocblas_##name##_matrix(int rows, int columns, int size, const void *from, int from_leading,         \
+                                          void *to, int to_leading) {                                                  \
+    return status_of(                                                                                                  \
+        copy_matrix("rocblas_" #name "_matrix", copy, rows, columns, size, from, from_leading, to, to_leading));       \
+  }                                                                                                                    \
+  LIBRARY_API int rocblas_##name##_matrix_async(int rows, int columns, int size, const void *from, int from_leading,   \
+                                                void *to, int to_leading, void *) {                                    \
+    return status_of(                                                                                                  \
+        copy_matrix("rocblas_" #name "_matrix_async", copy, rows, columns, size, from, from_leading, to, to_leading)); \
   }
 
-COPIES(set)
-COPIES(get)
+COPIES(set, Copy::ToDevice)
+COPIES(get, Copy::FromDevice)
 
 // ---- matrix products
 

@@ -15,6 +15,7 @@ int rocblas_sgemm_strided_batched(void *, int, int, int, int, int, const float *
                                   const float *, int, std::int64_t, const float *, float *, int, std::int64_t, int);
 int rocblas_cgemm(void *, int, int, int, int, int, const void *, const void *, int, const void *, int, const void *,
                   void *, int);
+int rocblas_set_vector(int, int, const void *, int, void *, int);
 int hipblasCreate(void **);
 int hipblasDestroy(void *);
 int hipblasGemmEx_v2(void *, int, int, int, int, int, const void *, const void *, int, int, const void *, int, int,
@@ -76,6 +77,21 @@ int main() {
   std::printf("%s\n", rocblas_status_to_string(rocblas_sgemm_strided_batched(
                           handle, transposed, none, m, n, k, &one, on_device_a, k, m * k, on_device_b, k, k * n, &zero,
                           on_device_c, m, m * n, batches + 1)));
+  // From the first batch downwards, of which the second lies in front of the memory.
+  std::printf("%s\n", rocblas_status_to_string(
+                          rocblas_sgemm_strided_batched(handle, transposed, none, m, n, k, &one, on_device_a, k, -m * k,
+                                                        on_device_b, k, k * n, &zero, on_device_c, m, m * n, batches)));
+  // From the last batch downwards all of it is there.
+  CHECK(rocblas_sgemm_strided_batched(handle, transposed, none, m, n, k, &one, on_device_a + m * k, k, -m * k,
+                                      on_device_b, k, k * n, &zero, on_device_c, m, m * n, batches));
+  // Every other element, one too many.
+  std::printf("%s\n", rocblas_status_to_string(
+                          rocblas_set_vector(m * n + 1, sizeof(float), a.data(), 1, on_device_c, batches)));
+  CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
+  CHECK(rocblas_sgemm_strided_batched(handle, transposed, none, m, n, k, &one, on_device_a, k, m * k, on_device_b, k,
+                                      k * n, &zero, on_device_c, m, m * n, batches));
+  hipGraph_t graph;
+  CHECK(hipStreamEndCapture(stream, &graph));
   CHECK(rocblas_destroy_handle(handle));
 
   CHECK(hipMemset(on_device_c, 255, c.size() * sizeof(float)));
