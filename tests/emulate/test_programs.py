@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -98,6 +99,18 @@ def test_compressed_code_objects_are_read(built: Build, tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly("builds the runtime of programs and a program")
+def test_a_bundle_that_is_cut_off_has_no_code(built: Build, tmp_path: Path) -> None:
+    """Its entry for the device lies behind the end of the file."""
+    target = b"hipv4-amdgcn-amd-amdhsa--gfx942"
+    entry = struct.pack("<QQQ", 1 << 40, 16, len(target)) + target
+    bundle = tmp_path / "cut.bundle"
+    bundle.write_bytes(b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 1) + entry)
+    done = emulate("--", built("module.cpp", "gfx942"), bundle)
+    assert done.returncode == 1
+    assert "hipModuleLoad: it has no code object for gfx942" in done.stderr
+
+
+@pytest.mark.nightly("builds the runtime of programs and a program")
 def test_code_for_another_gpu_is_not_launched(built: Build) -> None:
     done = emulate("--arch", "gfx1100", "--", built("saxpy.hip", "gfx942"))
     assert done.returncode == 1
@@ -120,6 +133,8 @@ def test_a_fault_names_kernel_line_thread_allocation_and_launch_and_is_an_error_
 
 GRAPHS = """\
 1 hipErrorStreamCaptureUnsupported -1 30 4 1 70
+0 0 0x1010109 2
+0
 10 4
 hipErrorInvalidValue
 hipErrorNotSupported
@@ -162,6 +177,7 @@ def test_a_program_is_linked_of_object_files(built: Build, tmp_path: Path) -> No
         ("a.cc b.hip -o p", "-x hip a.cc b.hip -o p"),
         ("a.hip b.o libc.so.1 d.cu -o libp.so", "-x hip a.hip -x none b.o libc.so.1 -x hip d.cu -o libp.so"),
         ("b.o -lm -o p", "b.o -lm -o p"),
+        ("-x c++ a.cpp -o p", "-x c++ a.cpp -o p"),
     ],
 )
 def test_hipcc_says_of_each_file_what_it_is_and_takes_no_value_for_a_file(

@@ -1,6 +1,7 @@
 // Devices and contexts. All devices are the host, so that each can access the memory of every other; a context is a
 // device.
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -16,7 +17,18 @@ using namespace simt;
 
 namespace {
 
-constexpr std::size_t stack_bytes = 1024, heap_bytes = 8 << 20;
+// hipDeviceGetLimit: nothing here needs them, so that a program gets back what it has set.
+struct Limit {
+  int number;
+  std::atomic<std::size_t> bytes;
+};
+Limit limits[] = {{0, 1024}, {2, 8 << 20}};  // of a thread's stack, of the heap of malloc in kernels
+Limit *limit_of(int number) {
+  Limit *const found = std::find_if(std::begin(limits), std::end(limits),
+                                    [number](const Limit &limit) { return limit.number == number; });
+  return found == std::end(limits) ? nullptr : found;
+}
+
 constexpr unsigned schedule_auto = 0;
 constexpr unsigned api_version = 3020;  // what AMD's runtime calls its contexts' version
 
@@ -100,12 +112,16 @@ SIMT_API int hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
   return Success;
 }
 SIMT_API int hipDeviceGetLimit(std::size_t *value, int limit) {
-  enum { StackSize = 0, MallocHeapSize = 2 };
-  if (limit != StackSize && limit != MallocHeapSize)
-    return fail(NotSupported, "hipDeviceGetLimit: limit %d is not emulated by candle-parity", limit);
-  return set("hipDeviceGetLimit", value, limit == StackSize ? stack_bytes : heap_bytes);
+  const Limit *const found = limit_of(limit);
+  if (!found) return fail(NotSupported, "hipDeviceGetLimit: limit %d is not emulated by candle-parity", limit);
+  return set("hipDeviceGetLimit", value, found->bytes.load());
 }
-SIMT_API int hipDeviceSetLimit(int, std::size_t) { return Success; }
+SIMT_API int hipDeviceSetLimit(int limit, std::size_t bytes) {
+  Limit *const found = limit_of(limit);
+  if (!found) return fail(NotSupported, "hipDeviceSetLimit: limit %d is not emulated by candle-parity", limit);
+  found->bytes = bytes;
+  return Success;
+}
 SIMT_API int hipDeviceGetCacheConfig(int *config) { return set("hipDeviceGetCacheConfig", config, 0); }
 SIMT_API int hipDeviceSetCacheConfig(int) { return Success; }
 SIMT_API int hipDeviceGetSharedMemConfig(int *config) { return set("hipDeviceGetSharedMemConfig", config, 0); }

@@ -25,6 +25,7 @@ namespace {
 
 constexpr int most_frames = 32;  // that are looked at
 constexpr std::size_t told_frames = 8;
+constexpr std::size_t most_told = 100;  // faults of a process: each costs the start of a program
 
 class File {
  public:
@@ -112,6 +113,7 @@ std::string told(const Kernel &kernel, const std::string &message) {
   static std::map<std::string, std::string> &known = *new std::map<std::string, std::string>;  // under the launch mutex
   const auto it = known.find(message);
   if (it != known.end()) return it->second;
+  if (known.size() >= most_told) return message;
   const File code(memfd_create("code", MFD_CLOEXEC));
   if (!code.is_open() || !code.write(kernel.object->file())) return message;
   std::vector<std::string> words{teller, message, code.path()};

@@ -40,7 +40,8 @@ struct HostParameters {
   void *data;
 };
 
-enum class Type : int { Kernel = 1, Memcpy = 2, Memset = 3, Host = 4, Graph = 5, Empty = 6 };
+// hipGraphNodeType as of HIP 6; in HIP 5.2 each number is one more.
+enum class Type : int { Kernel, Memcpy, Memset, Host, Graph, Empty };
 
 // A launch with its arguments, which are copied when it is made: the caller's may be gone when it is done.
 class KeptLaunch {
@@ -50,14 +51,17 @@ class KeptLaunch {
     std::vector<char> arguments(kernel.kernarg_bytes);
     std::vector<std::size_t> offsets;
     const char *packed = nullptr;
-    for (void **e = extra; e && *e != reinterpret_cast<void *>(3); e += 2)
+    std::size_t packed_bytes = 0;
+    for (void **e = extra; e && *e != reinterpret_cast<void *>(3); e += 2) {
       if (*e == reinterpret_cast<void *>(1)) packed = static_cast<const char *>(e[1]);
+      if (*e == reinterpret_cast<void *>(2)) packed_bytes = *static_cast<const std::size_t *>(e[1]);
+    }
     for (const isa::Argument &argument : kernel.arguments) {
       if (argument.kind.starts_with("hidden_")) continue;
       if (argument.offset > arguments.size() || arguments.size() - argument.offset < argument.size)
         return fail(InvalidImage, "kernel %s: an argument is outside of its segment", kernel.shown.c_str());
       const void *from = packed ? packed + argument.offset : params ? params[offsets.size()] : nullptr;
-      if (!from)
+      if (!from || (packed && argument.offset + std::size_t{argument.size} > packed_bytes))
         return fail(InvalidValue, "kernel %s: argument %zu is not given", kernel.shown.c_str(), offsets.size());
       std::memcpy(arguments.data() + argument.offset, from, argument.size);
       offsets.push_back(argument.offset);
@@ -71,6 +75,8 @@ class KeptLaunch {
     return Success;
   }
   Error run() const {
+    if (!isa::loaded().kernel(kernel_))
+      return fail(InvalidHandle, "hipGraphLaunch: the module of a kernel of the graph has been unloaded");
     std::vector<char> arguments = arguments_;
     std::vector<void *> params;
     for (const std::size_t offset : offsets_) params.push_back(arguments.data() + offset);
@@ -184,26 +190,29 @@ bool captures(const void *stream) {
 }
 
 // A node of the graph that `stream` is captured into, behind those that are there: the order of the program's calls
-// keeps all that streams and events ask for.
-Node &kept(const void *stream, Type type, std::function<int()> work) {
-  Graph &graph = *all().captured.at(stream)->graph;
+// keeps all that streams and events ask for. Fails where another thread has ended the capture meanwhile.
+Error kept(const void *stream, Type type, std::function<int()> work, KeptLaunch launch = {}) {
+  const auto it = all().captured.find(stream);
+  if (it == all().captured.end())
+    return fail(StreamCaptureInvalidated, "the capture of the stream was ended while this call was made");
+  Graph &graph = *it->second->graph;
   const Node *const last = graph.nodes.empty() ? nullptr : graph.nodes.back().get();
   Node &node = graph.add(type, std::move(work));
+  node.launch = std::move(launch);
   if (last) node.after.push_back(last);
-  return node;
-}
-Error keep(const void *stream, std::function<int()> work) {
-  const auto lock = locked();
-  kept(stream, Type::Memcpy, std::move(work));
   return Success;
+}
+Error keep(const void *stream, Keeper::Work kind, std::function<int()> work) {
+  const Type type = kind == Keeper::Work::Copy ? Type::Memcpy : kind == Keeper::Work::Fill ? Type::Memset : Type::Host;
+  const auto lock = locked();
+  return kept(stream, type, std::move(work));
 }
 Error keep_launch(const isa::Kernel &kernel, isa::Shape grid, isa::Shape block, unsigned shared, void **params,
                   void **extra, const void *stream) {
   const auto lock = locked();
   KeptLaunch launch;
   if (const Error error = launch.set(kernel, grid, block, shared, params, extra)) return error;
-  kept(stream, Type::Kernel, nullptr).launch = std::move(launch);
-  return Success;
+  return kept(stream, Type::Kernel, nullptr, std::move(launch));
 }
 bool records(const void *event, const void *stream) {
   const auto lock = locked();
@@ -223,9 +232,18 @@ bool waits(const void *stream, const void *event) {
     }
   return false;
 }
+void forgets(const void *stream) {
+  const auto lock = locked();
+  const auto it = all().captured.find(stream);
+  if (it == all().captured.end()) return;
+  const std::shared_ptr<Capture> capture = it->second;
+  const bool whole = capture->origin == stream;  // else it has only been joined to another one's
+  std::erase_if(all().captured,
+                [&](const auto &row) { return row.first == stream || (whole && row.second == capture); });
+}
 
 [[gnu::constructor]] void keep_for_graphs() {
-  static constexpr Keeper ours{captures, keep, records, waits};
+  static constexpr Keeper ours{captures, keep, records, waits, forgets};
   keeper = &ours;
   isa::keep_launches(keep_launch);
 }
@@ -461,10 +479,7 @@ SIMT_API int hipGraphLaunch(const void *handle, void *stream) {
     const auto it = all().executables.find(handle);
     if (it == all().executables.end()) return fail(InvalidValue, "hipGraphLaunch: this is not an instantiated graph");
     found = it->second;
-    if (captures(stream)) {
-      kept(stream, Type::Graph, [found] { return found->run(); });
-      return Success;
-    }
+    if (captures(stream)) return kept(stream, Type::Graph, [found] { return found->run(); });
   }
   return found->run();
 }

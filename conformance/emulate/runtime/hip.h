@@ -3,6 +3,17 @@
 
 #include "api.h"
 
+namespace simt {
+
+// Does `work` of a call on `stream`, or keeps it for the graph that the stream is captured into.
+template <class Work>
+int on_stream(const char *call, const void *stream, Keeper::Work kind, Work work) {
+  if (const Error error = check_stream(call, stream)) return error;
+  return is_captured(stream) ? keeper->keep(stream, kind, std::move(work)) : work();
+}
+
+}  // namespace simt
+
 SIMT_API int hipSetDevice(int device);
 SIMT_API int hipGetDevicePropertiesR0600(void *out, int device);
 SIMT_API int hipDeviceSynchronize();

@@ -180,7 +180,7 @@ SIMT_API int hipGetProcAddress(const char *name, void **function, int, std::uint
   if (!name || !function) return fail(InvalidValue, "hipGetProcAddress: name and output pointer must not be null");
   // HIP 6 has its properties under another name than the function that programs call.
   const std::string wanted = std::strcmp(name, "hipGetDeviceProperties") == 0 ? "hipGetDevicePropertiesR0600" : name;
-  *function = dlsym(RTLD_DEFAULT, wanted.c_str());
+  *function = wanted.starts_with("hip") ? dlsym(RTLD_DEFAULT, wanted.c_str()) : nullptr;
   if (status) *status = *function ? 0 : 1;
   return *function ? Success : fail(NotFound, "hipGetProcAddress: there is no function %s", name);
 }

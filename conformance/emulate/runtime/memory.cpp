@@ -72,27 +72,43 @@ Registered &registered() {
 // ---- pools: each allocation is one of its own, so that a pool is no more than what was set of it
 
 struct Pool {
-  int device = 0;
   std::map<int, std::uint64_t> attributes;
 };
 class Pools {
  public:
-  Pool *create(int device) {
+  Pool *create() {
     const std::lock_guard lock(mutex_);
     auto pool = std::make_unique<Pool>();
-    pool->device = device;
     Pool *raw = pool.get();
     pools_.emplace(raw, std::move(pool));
     return raw;
   }
-  Pool *of_device(int device) {
+  Pool *default_of(int device) {
     const std::lock_guard lock(mutex_);
     auto &pool = defaults_[device];
-    if (!pool) {
-      pool = std::make_unique<Pool>();
-      pool->device = device;
-    }
+    if (!pool) pool = std::make_unique<Pool>();
     return pool.get();
+  }
+  // The pool that was set for the device.
+  Pool *of_device(int device) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto it = chosen_.find(device);
+      if (it != chosen_.end()) return it->second;
+    }
+    return default_of(device);
+  }
+  void choose(int device, Pool *pool) {
+    const std::lock_guard lock(mutex_);
+    chosen_[device] = pool;
+  }
+  void set(Pool &pool, int attribute, std::uint64_t value) {
+    const std::lock_guard lock(mutex_);
+    pool.attributes[attribute] = value;
+  }
+  std::uint64_t get(Pool &pool, int attribute, std::uint64_t otherwise) {
+    const std::lock_guard lock(mutex_);
+    return pool.attributes.try_emplace(attribute, otherwise).first->second;
   }
   // Null where `handle` is no pool.
   Pool *find(const void *handle) {
@@ -104,6 +120,7 @@ class Pools {
   }
   bool destroy(const void *handle) {
     const std::lock_guard lock(mutex_);
+    std::erase_if(chosen_, [handle](const auto &row) { return row.second == handle; });
     return pools_.erase(handle) != 0;
   }
 
@@ -111,6 +128,7 @@ class Pools {
   std::mutex mutex_;
   std::map<const void *, std::unique_ptr<Pool>> pools_;
   std::map<int, std::unique_ptr<Pool>> defaults_;
+  std::map<int, Pool *> chosen_;
 };
 Pools &pools() {
   static Pools &instance = *new Pools;
@@ -122,10 +140,10 @@ Error find_pool(const char *call, const void *handle, Pool *&pool) {
   return pool ? Success : fail(InvalidValue, "%s: %s is not a pool", call, pointer_text(handle).c_str());
 }
 
-Error device_pool(const char *call, void **pool, int device) {
+Error device_pool(const char *call, void **pool, int device, Pool *(Pools::*of)(int)) {
   if (const Error error = check_device(call, device)) return error;
   if (!pool) return fail(InvalidValue, "%s: the output pointer is null", call);
-  *pool = pools().of_device(device);
+  *pool = (pools().*of)(device);
   return Success;
 }
 
@@ -136,8 +154,13 @@ constexpr int int_attributes = 3, reserved_now = 5, used_high = 8;
 
 int pitched(const char *call, void **p, std::size_t *pitch, std::size_t width, std::size_t height) {
   if (!p || !pitch) return fail(InvalidValue, "%s: the output pointers must not be null", call);
-  *pitch = (width + row_alignment - 1) / row_alignment * row_alignment;
-  return hipMalloc(p, *pitch * height);
+  std::size_t padded, bytes;
+  if (__builtin_add_overflow(width, row_alignment - 1, &padded)) return fail(OutOfMemory, "%s: %zu bytes", call, width);
+  padded = padded / row_alignment * row_alignment;
+  if (__builtin_mul_overflow(padded, height, &bytes))
+    return fail(OutOfMemory, "%s: %zu rows of %zu bytes are more than there can be", call, height, padded);
+  *pitch = padded;
+  return hipMalloc(p, bytes);
 }
 
 template <class T>
@@ -154,8 +177,7 @@ int fill_bytes(void *to, unsigned char value, std::size_t count) { return hipMem
 template <class T>
 int fill_async(const char *call, void *stream, void *to, T value, std::size_t count,
                int (*fill)(void *, T, std::size_t)) {
-  const Error error = check_stream(call, stream);
-  return error ? error : fill(to, value, count);
+  return on_stream(call, stream, Keeper::Work::Fill, [=] { return fill(to, value, count); });
 }
 
 // hipMemcpy3DParms, without arrays.
@@ -291,13 +313,17 @@ SIMT_API int hipStreamAttachMemAsync(void *stream, void *, std::size_t, unsigned
 // ---- pools
 
 SIMT_API int hipDeviceGetDefaultMemPool(void **pool, int device) {
-  return device_pool("hipDeviceGetDefaultMemPool", pool, device);
+  return device_pool("hipDeviceGetDefaultMemPool", pool, device, &Pools::default_of);
 }
-SIMT_API int hipDeviceGetMemPool(void **pool, int device) { return device_pool("hipDeviceGetMemPool", pool, device); }
+SIMT_API int hipDeviceGetMemPool(void **pool, int device) {
+  return device_pool("hipDeviceGetMemPool", pool, device, &Pools::of_device);
+}
 SIMT_API int hipDeviceSetMemPool(int device, void *handle) {
   Pool *pool;
   if (const Error error = check_device("hipDeviceSetMemPool", device)) return error;
-  return find_pool("hipDeviceSetMemPool", handle, pool);
+  if (const Error error = find_pool("hipDeviceSetMemPool", handle, pool)) return error;
+  pools().choose(device, pool);
+  return Success;
 }
 SIMT_API int hipMemPoolCreate(void **pool, const void *properties) {
   constexpr std::size_t of_device = 12;  // where hipMemPoolProps has the device's number
@@ -305,7 +331,7 @@ SIMT_API int hipMemPoolCreate(void **pool, const void *properties) {
   if (!pool || !properties) return fail(InvalidValue, "hipMemPoolCreate: properties and output pointer are null");
   std::memcpy(&device, static_cast<const char *>(properties) + of_device, sizeof device);
   if (const Error error = check_device("hipMemPoolCreate", device)) return error;
-  *pool = pools().create(device);
+  *pool = pools().create();
   return Success;
 }
 SIMT_API int hipMemPoolDestroy(void *pool) {
@@ -323,7 +349,7 @@ SIMT_API int hipMemPoolSetAttribute(void *handle, int attribute, void *value) {
   if (!value) return fail(InvalidValue, "hipMemPoolSetAttribute: the value is null");
   std::uint64_t set = 0;
   std::memcpy(&set, value, attribute <= int_attributes ? sizeof(int) : sizeof set);
-  pool->attributes[attribute] = set;
+  pools().set(*pool, attribute, set);
   return Success;
 }
 SIMT_API int hipMemPoolGetAttribute(void *handle, int attribute, void *value) {
@@ -331,9 +357,8 @@ SIMT_API int hipMemPoolGetAttribute(void *handle, int attribute, void *value) {
   if (const Error error = find_pool("hipMemPoolGetAttribute", handle, pool)) return error;
   if (!value) return fail(InvalidValue, "hipMemPoolGetAttribute: the output pointer is null");
   const bool counted = attribute >= reserved_now && attribute <= used_high;
-  const std::uint64_t found = counted                       ? memory().held(false).bytes
-                              : attribute <= int_attributes ? pool->attributes.try_emplace(attribute, 1).first->second
-                                                            : pool->attributes[attribute];
+  const std::uint64_t found =
+      counted ? memory().held(false).bytes : pools().get(*pool, attribute, attribute <= int_attributes);
   std::memcpy(value, &found, attribute <= int_attributes ? sizeof(int) : sizeof found);
   return Success;
 }
@@ -367,19 +392,21 @@ SIMT_API int hipMemcpyPeer(void *to, int to_device, const void *from, int from_d
 }
 SIMT_API int hipMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, std::size_t bytes,
                                 void *stream) {
-  const Error error = check_stream("hipMemcpyPeerAsync", stream);
-  return error ? error : peer_copy("hipMemcpyPeerAsync", to, to_device, from, from_device, bytes);
+  return on_stream("hipMemcpyPeerAsync", stream, Keeper::Work::Copy,
+                   [=] { return peer_copy("hipMemcpyPeerAsync", to, to_device, from, from_device, bytes); });
 }
 SIMT_API int hipMemcpyParam2D(const Copy2D *copy) { return copy_2d("hipMemcpyParam2D", copy); }
 SIMT_API int hipMemcpyParam2DAsync(const Copy2D *copy, void *stream) {
-  const Error error = check_stream("hipMemcpyParam2DAsync", stream);
-  return error ? error : copy_2d("hipMemcpyParam2DAsync", copy);
+  if (!copy) return fail(InvalidValue, "hipMemcpyParam2DAsync: the parameters are null");
+  return on_stream("hipMemcpyParam2DAsync", stream, Keeper::Work::Copy,
+                   [given = *copy] { return copy_2d("hipMemcpyParam2DAsync", &given); });
 }
 SIMT_API int hipDrvMemcpy2DUnaligned(const Copy2D *copy) { return copy_2d("hipDrvMemcpy2DUnaligned", copy); }
 SIMT_API int hipMemcpy3D(const Copy3D *copy) { return copy_3d("hipMemcpy3D", copy); }
 SIMT_API int hipMemcpy3DAsync(const Copy3D *copy, void *stream) {
-  const Error error = check_stream("hipMemcpy3DAsync", stream);
-  return error ? error : copy_3d("hipMemcpy3DAsync", copy);
+  if (!copy) return fail(InvalidValue, "hipMemcpy3DAsync: the parameters are null");
+  return on_stream("hipMemcpy3DAsync", stream, Keeper::Work::Copy,
+                   [given = *copy] { return copy_3d("hipMemcpy3DAsync", &given); });
 }
 
 // ---- fills
@@ -398,8 +425,8 @@ SIMT_API int hipMemset2D(void *to, std::size_t pitch, int value, std::size_t wid
 }
 SIMT_API int hipMemset2DAsync(void *to, std::size_t pitch, int value, std::size_t width, std::size_t height,
                               void *stream) {
-  const Error error = check_stream("hipMemset2DAsync", stream);
-  return error ? error : hipMemset2D(to, pitch, value, width, height);
+  return on_stream("hipMemset2DAsync", stream, Keeper::Work::Fill,
+                   [=] { return hipMemset2D(to, pitch, value, width, height); });
 }
 SIMT_API int hipMemset3D(PitchedPointer to, int value, Extent extent) {
   const auto byte = static_cast<unsigned char>(value);
@@ -411,8 +438,7 @@ SIMT_API int hipMemset3D(PitchedPointer to, int value, Extent extent) {
   return Success;
 }
 SIMT_API int hipMemset3DAsync(PitchedPointer to, int value, Extent extent, void *stream) {
-  const Error error = check_stream("hipMemset3DAsync", stream);
-  return error ? error : hipMemset3D(to, value, extent);
+  return on_stream("hipMemset3DAsync", stream, Keeper::Work::Fill, [=] { return hipMemset3D(to, value, extent); });
 }
 SIMT_API int hipMemsetD2D8(void *to, std::size_t pitch, unsigned char value, std::size_t width, std::size_t height) {
   return fill_rows("hipMemsetD2D8", to, pitch, value, width, height, hipMemsetD8);
@@ -425,16 +451,16 @@ SIMT_API int hipMemsetD2D32(void *to, std::size_t pitch, unsigned value, std::si
 }
 SIMT_API int hipMemsetD2D8Async(void *to, std::size_t pitch, unsigned char value, std::size_t width, std::size_t height,
                                 void *stream) {
-  const Error error = check_stream("hipMemsetD2D8Async", stream);
-  return error ? error : hipMemsetD2D8(to, pitch, value, width, height);
+  return on_stream("hipMemsetD2D8Async", stream, Keeper::Work::Fill,
+                   [=] { return hipMemsetD2D8(to, pitch, value, width, height); });
 }
 SIMT_API int hipMemsetD2D16Async(void *to, std::size_t pitch, unsigned short value, std::size_t width,
                                  std::size_t height, void *stream) {
-  const Error error = check_stream("hipMemsetD2D16Async", stream);
-  return error ? error : hipMemsetD2D16(to, pitch, value, width, height);
+  return on_stream("hipMemsetD2D16Async", stream, Keeper::Work::Fill,
+                   [=] { return hipMemsetD2D16(to, pitch, value, width, height); });
 }
 SIMT_API int hipMemsetD2D32Async(void *to, std::size_t pitch, unsigned value, std::size_t width, std::size_t height,
                                  void *stream) {
-  const Error error = check_stream("hipMemsetD2D32Async", stream);
-  return error ? error : hipMemsetD2D32(to, pitch, value, width, height);
+  return on_stream("hipMemsetD2D32Async", stream, Keeper::Work::Fill,
+                   [=] { return hipMemsetD2D32(to, pitch, value, width, height); });
 }

@@ -5,6 +5,7 @@
 
 #include "hip.h"
 #include "host_device.h"
+#include "memory.h"
 
 using namespace simt;
 
@@ -15,37 +16,41 @@ enum WaitIf { GreaterOrEqual = 0, Equal = 1, And = 2, Nor = 3 };
 template <class T>
 Error wait_value(const char *call, void *stream, const void *p, T value, unsigned flags, T mask) {
   if (const Error error = check_stream(call, stream)) return error;
-  if (!p) return fail(InvalidValue, "%s: the pointer is null", call);
+  if (const Error error = memory().check_range(call, "value", p, sizeof value, true)) return error;
+  if (is_captured(stream)) return fail(StreamCaptureUnsupported, "%s: the stream is being captured", call);
   const T found = *static_cast<const volatile T *>(p) & mask;
   const bool met = flags == GreaterOrEqual ? found >= value
                    : flags == Equal        ? found == value
                    : flags == And          ? (found & value) != 0
-                                           : ~(found | value) != 0;
+                                           : static_cast<T>(~(found | value)) != 0;
   if (met) return Success;
   return fail(NotSupported, "%s: the value is not there yet, and here no stream waits while others go on", call);
 }
 
 template <class T>
-Error write_value(const char *call, void *stream, void *p, T value) {
-  if (const Error error = check_stream(call, stream)) return error;
-  if (!p) return fail(InvalidValue, "%s: the pointer is null", call);
-  *static_cast<volatile T *>(p) = value;
-  return Success;
+int write_value(const char *call, void *stream, void *p, T value) {
+  if (const Error error = memory().check_range(call, "value", p, sizeof value, true)) return error;
+  return on_stream(call, stream, Keeper::Work::Call, [=] {
+    *static_cast<volatile T *>(p) = value;
+    return +Success;
+  });
 }
 
 }  // namespace
 
 SIMT_API int hipStreamAddCallback(void *stream, void (*callback)(void *, int, void *), void *data, unsigned) {
   if (!callback) return fail(InvalidValue, "hipStreamAddCallback: the function is null");
-  if (const Error error = check_stream("hipStreamAddCallback", stream)) return error;
-  callback(stream, Success, data);
-  return Success;
+  return on_stream("hipStreamAddCallback", stream, Keeper::Work::Call, [=] {
+    callback(stream, Success, data);
+    return +Success;
+  });
 }
 SIMT_API int hipLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
   if (!function) return fail(InvalidValue, "hipLaunchHostFunc: the function is null");
-  if (const Error error = check_stream("hipLaunchHostFunc", stream)) return error;
-  function(data);
-  return Success;
+  return on_stream("hipLaunchHostFunc", stream, Keeper::Work::Call, [=] {
+    function(data);
+    return +Success;
+  });
 }
 SIMT_API int hipStreamGetId(void *stream, unsigned long long *id) {
   if (const Error error = check_handle("hipStreamGetId", stream)) return error;

@@ -10,6 +10,8 @@
 
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"  // of contexts, which programs still use
 
+extern "C" hipError_t hipDeviceSetLimit(enum hipLimit_t limit, size_t value);  // not in the headers of HIP 5
+
 namespace {
 
 int wrong = 0;
@@ -149,6 +151,17 @@ void memory_of_every_kind() {
   OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &threshold));
   OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrReleaseThreshold, &got));
   HOLDS(got == threshold);
+  hipMemPool_t other;
+  hipMemPoolProps properties = {};
+  properties.location.type = hipMemLocationTypeDevice;
+  OK(hipMemPoolCreate(&other, &properties));
+  OK(hipDeviceSetMemPool(0, other));
+  OK(hipDeviceGetMemPool(&pool, 0));
+  HOLDS(pool == other);
+  OK(hipMemPoolDestroy(other));
+  OK(hipDeviceGetMemPool(&pool, 0));
+  HOLDS(pool != other);
+  HOLDS(hipMallocPitch(&rows, &pitch, ~std::size_t{0}, 2) == hipErrorOutOfMemory);
   void *of_pool;
   OK(hipMallocFromPoolAsync(&of_pool, 64, pool, stream));
   OK(hipFreeAsync(of_pool, stream));
@@ -185,6 +198,15 @@ void order() {
   OK(hipEventSynchronize(end));
   OK(hipEventElapsedTime(&milliseconds, begin, end));
   HOLDS(milliseconds > 0);
+  int by = 1, count = 1;
+  void *arguments[] = {&x, &count, &by};
+  OK(hipExtLaunchKernel(reinterpret_cast<const void *>(add), dim3(1), dim3(1), arguments, 0, one, begin, end, 0));
+  float shorter = -1;
+  OK(hipEventElapsedTime(&shorter, begin, end));
+  HOLDS(shorter > 0 && shorter != milliseconds);
+  HOLDS(hipStreamWriteValue32(one, &value, 1, 0) == hipErrorInvalidValue);  // no memory of the device
+  OK(hipStreamWriteValue32(one, x, 1, 0));
+  OK(hipStreamWaitValue32(one, x, 1, hipStreamWaitValueEq, 1));
   OK(hipEventQuery(end));
   OK(hipStreamQuery(two));
   HOLDS(hipStreamQuery(reinterpret_cast<hipStream_t>(&value)) == hipErrorInvalidHandle);
@@ -220,6 +242,23 @@ void symbols() {
   OK(hipFree(out));
 }
 
+// The program's own kernels stay when the device is reset.
+void reset() {
+  int *x, value = 0;
+  OK(hipDeviceSetLimit(hipLimitMallocHeapSize, 1 << 24));
+  std::size_t heap = 0;
+  OK(hipDeviceGetLimit(&heap, hipLimitMallocHeapSize));
+  HOLDS(heap == 1 << 24);
+  OK(hipDeviceReset());
+  OK(hipMalloc(reinterpret_cast<void **>(&x), sizeof(int)));
+  OK(hipMemset(x, 0, sizeof(int)));
+  add<<<1, 1>>>(x, 1, 5);
+  OK(hipGetLastError());
+  OK(hipMemcpy(&value, x, sizeof value, hipMemcpyDeviceToHost));
+  HOLDS(value == 5);
+  OK(hipFree(x));
+}
+
 void threads() {
   constexpr int count = 4, launches = 20;
   std::vector<std::thread> all;
@@ -251,5 +290,6 @@ int main() {
   order();
   symbols();
   threads();
+  reset();
   return wrong != 0;
 }

@@ -58,9 +58,50 @@ int captured(int *x) {
   parameters.kernelParams = arguments;
   CHECK(hipGraphExecKernelNodeSetParams(executable, nodes[1], &parameters));
   CHECK(hipGraphLaunch(executable, stream));
-  std::printf("%zu %d %d\n", count, type == hipGraphNodeTypeKernel, value_of(x));
+  // The number is that of HIP 6 and 7, whatever headers this is compiled with.
+  std::printf("%zu %d %d\n", count, static_cast<int>(type) == 0, value_of(x));
   CHECK(hipGraphExecDestroy(executable));
   CHECK(hipGraphDestroy(graph));
+  return 0;
+}
+
+// Every call with a stream is kept, and done by each launch of the graph alone.
+int kept(int *x) {
+  hipStream_t stream;
+  int called = 0;
+  CHECK(hipMemset(x, 0, sizeof *x));
+  CHECK(hipStreamCreate(&stream));
+  CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
+  CHECK(hipMemsetD32Async(x, 8, 1, stream));
+  add<<<1, 1, 0, stream>>>(x, 1);
+  CHECK(hipMemset2DAsync(reinterpret_cast<char *>(x) + 1, 3, 1, 3, 1, stream));
+  CHECK(hipLaunchHostFunc(stream, [](void *data) { ++*static_cast<int *>(data); }, &called));
+  hipGraph_t graph;
+  hipGraphExec_t executable;
+  CHECK(hipStreamEndCapture(stream, &graph));
+  CHECK(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0));
+  std::printf("%d %d ", value_of(x), called);
+  for (int i = 0; i < 2; ++i) CHECK(hipGraphLaunch(executable, stream));
+  std::printf("%#x %d\n", value_of(x), called);
+  return 0;
+}
+
+// A capture ends with its stream, though another stream gets the handle.
+int destroyed() {
+  hipStream_t streams[8];
+  for (hipStream_t &stream : streams) {
+    CHECK(hipStreamCreate(&stream));
+    CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
+  }
+  for (hipStream_t &stream : streams) CHECK(hipStreamDestroy(stream));
+  int captured = 0;
+  for (hipStream_t &stream : streams) {
+    hipStreamCaptureStatus status;
+    CHECK(hipStreamCreate(&stream));
+    CHECK(hipStreamIsCapturing(stream, &status));
+    captured += status != hipStreamCaptureStatusNone;
+  }
+  std::printf("%d\n", captured);
   return 0;
 }
 
@@ -94,7 +135,7 @@ int main() {
   int *x;
   CHECK(hipMalloc(reinterpret_cast<void **>(&x), sizeof *x));
   CHECK(hipMemset(x, 0xff, sizeof *x));
-  if (captured(x) || built(x)) return 1;
+  if (captured(x) || kept(x) || destroyed() || built(x)) return 1;
   hipArray *array = nullptr;
   const hipChannelFormatDesc format = {};
   for (int i = 0; i < 2; ++i) std::printf("%s\n", hipGetErrorName(hipMallocArray(&array, &format, 1, 1, 0)));

@@ -36,11 +36,15 @@ Error check_handle(const char *call, const void *stream);
 // What keeps the work of captured streams for a graph instead of having it done: set by a layer above, which only
 // programs have (conformance/emulate); null where nothing is captured.
 struct Keeper {
+  enum class Work { Copy, Fill, Call };  // what work is, to programs that ask
+
   bool (*captures)(const void *stream);
-  Error (*keep)(const void *stream, std::function<int()> work);
+  Error (*keep)(const void *stream, Work kind, std::function<int()> work);
   // A captured stream records the event, or `stream` waits for an event that one has recorded: true.
   bool (*records)(const void *event, const void *stream);
   bool (*waits)(const void *stream, const void *event);
+  // The stream is destroyed, which ends its capture: another one may get its address.
+  void (*forgets)(const void *stream);
 };
 extern const Keeper *keeper;
 

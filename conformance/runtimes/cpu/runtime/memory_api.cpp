@@ -77,7 +77,8 @@ int copy(const char *call, void *to, const void *from, std::size_t bytes, int ki
 
 int copy_async(const char *call, void *to, const void *from, std::size_t bytes, int kind, void *stream) {
   if (const Error error = check_stream(call, stream)) return error;
-  if (is_captured(stream)) return keeper->keep(stream, [=] { return move_bytes(call, to, from, bytes, kind); });
+  if (is_captured(stream))
+    return keeper->keep(stream, Keeper::Work::Copy, [=] { return move_bytes(call, to, from, bytes, kind); });
   return move_bytes(call, to, from, bytes, kind);
 }
 
@@ -114,7 +115,7 @@ SIMT_API int hipMemcpy2DAsync(void *to, std::size_t to_pitch, const void *from, 
                               std::size_t width, std::size_t height, int kind, void *stream) {
   if (const Error error = check_stream("hipMemcpy2DAsync", stream)) return error;
   const auto work = [=] { return copy_rows("hipMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height, kind); };
-  return is_captured(stream) ? keeper->keep(stream, work) : work();
+  return is_captured(stream) ? keeper->keep(stream, Keeper::Work::Copy, work) : work();
 }
 
 SIMT_API int hipMemset(void *to, int value, std::size_t bytes) {
@@ -123,7 +124,7 @@ SIMT_API int hipMemset(void *to, int value, std::size_t bytes) {
 SIMT_API int hipMemsetAsync(void *to, int value, std::size_t bytes, void *stream) {
   if (const Error error = check_stream("hipMemsetAsync", stream)) return error;
   const auto work = [=] { return fill("hipMemsetAsync", to, static_cast<unsigned char>(value), bytes, false); };
-  return is_captured(stream) ? keeper->keep(stream, work) : work();
+  return is_captured(stream) ? keeper->keep(stream, Keeper::Work::Fill, work) : work();
 }
 SIMT_API int hipMemsetD8(void *to, unsigned char value, std::size_t count) {
   return fill("hipMemsetD8", to, value, count);

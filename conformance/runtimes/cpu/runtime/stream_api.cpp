@@ -180,6 +180,7 @@ SIMT_API int hipStreamCreateWithPriority(void **s, unsigned flags, int priority)
   return create_stream("hipStreamCreateWithPriority", s, flags, priority);
 }
 SIMT_API int hipStreamDestroy(void *s) {
+  if (keeper) keeper->forgets(s);
   return live<Stream>().destroy(s)
              ? Success
              : fail(InvalidHandle, "hipStreamDestroy: %s is not a stream", pointer_text(s).c_str());

@@ -14,12 +14,19 @@ namespace {
 constexpr std::string_view magic = "__CLANG_OFFLOAD_BUNDLE__", compressed_magic = "CCOB", triple = "amdgcn-amd-amdhsa-";
 constexpr u64 most_bytes = u64{1} << 31;
 
+// Whether `size` bytes from `at` are in a bundle of `bytes` bytes.
+bool is_in(u64 bytes, u64 at, u64 size) { return at <= bytes && size <= bytes - at; }
+
 // The entry for `processor` in the bundle at `bundle`; empty where there is none. `others` are the targets it is for.
-std::string entry(const char *bundle, const std::string &processor, std::string &others) {
+// Of a bundle that is cut off only what is there is looked at.
+std::string entry(const char *bundle, u64 bytes, const std::string &processor, std::string &others) {
   const auto number = [bundle](u64 at) { return load_as<u64>(bundle + at); };
   u64 at = magic.size() + 8;
+  if (!is_in(bytes, 0, at)) return {};
   for (u64 n = 0, count = number(magic.size()); n < count; ++n) {
+    if (!is_in(bytes, at, 24)) return {};
     const u64 offset = number(at), size = number(at + 8), length = number(at + 16);
+    if (!is_in(bytes, at + 24, length) || !is_in(bytes, offset, size)) return {};
     const std::string_view id(bundle + at + 24, length);
     at += 24 + length;
     const auto found = id.find(triple);
@@ -55,8 +62,13 @@ bool unpack_zstd(const char *from, u64 bytes, std::string &to) {
 }
 
 // The bundle that the compressed one at `from` holds; empty where it cannot be had, which `why` explains.
-std::string decompressed(const char *from, std::string &why) {
+std::string decompressed(const char *from, u64 bytes, std::string &why) {
   enum Method : u16 { Zlib = 0, Zstd = 1 };
+  constexpr u64 longest_header = 32;
+  if (bytes < longest_header) {
+    why = "its compressed code objects are cut off";
+    return {};
+  }
   const auto version = load_as<u16>(from + 4), method = load_as<u16>(from + 6);
   const bool wide = version >= 3;
   if (version < 2 || version > 3) {
@@ -67,8 +79,8 @@ std::string decompressed(const char *from, std::string &why) {
   const u64 total = wide ? load_as<u64>(from + 8) : load_as<u32>(from + 8);
   const u64 size = wide ? load_as<u64>(from + 16) : load_as<u32>(from + 12);
   const u64 header = wide ? 32 : 24;
-  if (total < header || total > most_bytes || size > most_bytes) {
-    why = "its compressed code objects are of an impossible size";
+  if (total < header || total > bytes || total > most_bytes || size > most_bytes) {
+    why = "its compressed code objects are cut off, or of an impossible size";
     return {};
   }
   std::string to(size, '\0');
@@ -83,14 +95,19 @@ std::string decompressed(const char *from, std::string &why) {
 
 bool is_bundle(std::string_view head) { return head.starts_with(magic) || head.starts_with(compressed_magic); }
 
-simt::Error code_in_bundle(const char *bundle, const std::string &processor, std::string &code, std::string &why) {
+simt::Error code_in_bundle(const char *bundle, const std::string &processor, std::string &code, std::string &why,
+                           std::size_t bytes) {
   std::string others, unpacked;
-  if (std::memcmp(bundle, compressed_magic.data(), compressed_magic.size()) == 0) {
-    unpacked = decompressed(bundle, why);
+  const auto begins_with = [&](std::string_view text) {
+    return text.size() <= bytes && std::memcmp(bundle, text.data(), text.size()) == 0;
+  };
+  if (begins_with(compressed_magic)) {
+    unpacked = decompressed(bundle, bytes, why);
     if (unpacked.empty()) return simt::NotSupported;
     bundle = unpacked.data();
+    bytes = unpacked.size();
   }
-  if (std::memcmp(bundle, magic.data(), magic.size()) == 0) code = entry(bundle, processor, others);
+  if (begins_with(magic)) code = entry(bundle, bytes, processor, others);
   if (!code.empty()) return simt::Success;
   why = "it has no code object for " + processor + (others.empty() ? "" : ", but for " + others);
   return simt::NoBinaryForGpu;

@@ -12,7 +12,8 @@ namespace isa {
 bool is_bundle(std::string_view head);
 
 // Sets `code` to the code object for `processor` (gfx942) in `bundle`; else returns the error, with the reason in
-// `why`.
-simt::Error code_in_bundle(const char *bundle, const std::string &processor, std::string &code, std::string &why);
+// `why`. A bundle in memory is as long as it says; one of a file has `bytes`.
+simt::Error code_in_bundle(const char *bundle, const std::string &processor, std::string &code, std::string &why,
+                           std::size_t bytes = ~std::size_t{0});
 
 }  // namespace isa

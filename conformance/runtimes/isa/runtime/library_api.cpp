@@ -113,6 +113,7 @@ SIMT_API int __hipPopCallConfiguration(isa::Shape *grid, isa::Shape *block, std:
   *stream = last.stream;
   return Success;
 }
+SIMT_API int hipEventRecord(void *event, void *stream);
 SIMT_API int hipLaunchKernel(const void *function, isa::Shape grid, isa::Shape block, void **params,
                              std::size_t dynamic_bytes, void *stream) {
   const isa::Kernel *kernel;
@@ -125,8 +126,11 @@ SIMT_API int hipLaunchKernel(const void *function, isa::Shape grid, isa::Shape b
   return error;
 }
 SIMT_API int hipExtLaunchKernel(const void *function, isa::Shape grid, isa::Shape block, void **params,
-                                std::size_t dynamic_bytes, void *stream, void *, void *, int) {
-  return hipLaunchKernel(function, grid, block, params, dynamic_bytes, stream);
+                                std::size_t dynamic_bytes, void *stream, void *start, void *stop, int) {
+  if (start)
+    if (const int error = hipEventRecord(start, stream)) return error;
+  if (const int error = hipLaunchKernel(function, grid, block, params, dynamic_bytes, stream)) return error;
+  return stop ? hipEventRecord(stop, stream) : +Success;
 }
 
 // ---- kernels by their host functions

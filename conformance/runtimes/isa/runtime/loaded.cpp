@@ -45,14 +45,23 @@ bool Loaded::unload(const void *handle) {
   const auto it = objects_.find(handle);
   if (it == objects_.end()) return false;
   forget(*it->second);
+  kept_.erase(handle);
   objects_.erase(it);
   return true;
 }
 
+void Loaded::keep(const void *handle) {
+  const std::lock_guard lock(mutex_);
+  kept_.insert(handle);
+}
+
 void Loaded::unload_all() {
   const std::lock_guard lock(mutex_);
-  for (const auto &[handle, object] : objects_) forget(*object);
-  objects_.clear();
+  std::erase_if(objects_, [this](const auto &row) {
+    if (kept_.contains(row.first)) return false;
+    forget(*row.second);
+    return true;
+  });
 }
 
 void Loaded::forget(const Object &object) {

@@ -19,6 +19,8 @@ class Loaded {
   Object *find(const void *handle);          // null where there is none
   const Kernel *kernel(const void *handle);  // likewise, for a hipFunction_t
   bool unload(const void *handle);
+  // That of a library or program, whose kernels its host code launches: `unload_all` leaves it.
+  void keep(const void *handle);
   void unload_all();
 
  private:
@@ -26,7 +28,7 @@ class Loaded {
 
   std::mutex mutex_;
   std::map<const void *, std::unique_ptr<Object>> objects_;
-  std::set<const void *> kernels_;
+  std::set<const void *> kernels_, kept_;
 };
 
 Loaded &loaded();

@@ -41,10 +41,12 @@ std::string readable(const void *from, std::size_t bytes) {
 }
 
 // Loads `image`, the whole of a file or the start of an image in memory, which is a code object or a bundle of some.
-Error load_image(const char *call, const char *image, std::string file, void **module) {
+// `bytes` are those of a file.
+Error load_image(const char *call, const char *image, std::string file, void **module,
+                 std::size_t bytes = ~std::size_t{0}) {
   if (isa::is_bundle(file)) {
     std::string code, why;
-    if (const Error error = isa::code_in_bundle(image, host_device().architecture, code, why))
+    if (const Error error = isa::code_in_bundle(image, host_device().architecture, code, why, bytes))
       return fail(error, "%s: %s", call, why.c_str());
     file = std::move(code);
   }
@@ -94,7 +96,7 @@ SIMT_API int hipModuleLoad(void **module, const char *path) {
   if (!file) return fail(FileNotFound, "hipModuleLoad: %s cannot be read", path ? path : "(null)");
   if (!module) return fail(InvalidValue, "hipModuleLoad: the output pointer must not be null");
   const std::string content(std::istreambuf_iterator<char>(file), {});
-  return load_image("hipModuleLoad", content.data(), content, module);
+  return load_image("hipModuleLoad", content.data(), content, module, content.size());
 }
 SIMT_API int hipModuleUnload(void *module) {
   const auto lock = lock_launches();

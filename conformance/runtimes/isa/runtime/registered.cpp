@@ -14,7 +14,10 @@ Registered *Registry::add(const char *bundle) {
   found.error = code_in_bundle(bundle, processor, code, found.why);
   if (!found.error) {
     found.error = loaded().load(code, &found.module);
-    if (found.error) found.why = simt::last_message();
+    if (found.error)
+      found.why = simt::last_message();
+    else
+      loaded().keep(found.module);
     // What the interpreter does not know is nobody's mistake.
     if (found.error == simt::NoBinaryForGpu) found.error = simt::NotSupported;
   }
