@@ -194,6 +194,11 @@ def environment(root: Path, arch: str, given: Mapping[str, str], devices: int = 
     return {**paths, **roots, **runtime, **chosen}
 
 
+def emulated_in(given: Mapping[str, str]) -> str | None:
+    """The target of the GPU that is emulated already in the environment ``given``, that of ``environment``."""
+    return given.get("HIPISA_TARGET") if "HIPISA_TELL" in given else None
+
+
 def _compiler(arch: str) -> AmdToolchain | str:
     """The compiler for AMD targets with HIP's headers, or what is lacking."""
     try:

@@ -17,6 +17,7 @@ from conformance.emulate.installation import (
     FUNCTIONS,
     SCRIPTS,
     absent_functions,
+    emulated_in,
     environment,
     make_folder,
     runtime_plan,
@@ -77,6 +78,8 @@ def test_a_program_that_loads_a_code_object_computes(built: Build, arch: str, tm
     assert emulate("--arch", arch, "--", "hipcc", *options).returncode == 0
     done = emulate("--arch", arch, "--", built("module.cpp", arch), code)
     assert (done.returncode, done.stdout, done.stderr) == (0, "1 199\n", "")
+    done = emulate("--arch", arch, "--", built("module.cpp", arch), code, "graph")
+    assert done.stdout == "1 199\nhipGraphLaunch(executable, stream): hipErrorInvalidHandle\n"
 
 
 @pytest.mark.nightly("builds the runtime of programs and a program")
@@ -305,6 +308,7 @@ def test_the_installation_comes_first_and_choices_of_the_caller_stay() -> None:
     assert found["PATH"] == "/root/bin:/bin"
     assert found["LD_LIBRARY_PATH"] == "/root/lib"
     assert (found["HIPCPU_TIMEOUT_MS"], found["HIPISA_TARGET"]) == ("5", "gfx942")
+    assert (emulated_in(found), emulated_in(given)) == ("gfx942", None)
 
 
 def test_what_a_killed_process_has_left_of_an_installation_is_removed(tmp_path: Path) -> None:

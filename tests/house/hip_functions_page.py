@@ -17,6 +17,8 @@ HEAD = """# HIP functions of the emulated GPU
 For authors of programs that run under [candle-parity emulate](emulate.md): {there} of the {all} functions of HIP's
 runtime API are emulated. The others can be linked: a call says so on standard error and returns
 `hipErrorNotSupported`.
+Of those that are emulated, hints and settings for speed alone (such as `hipMemAdvise`, `hipMemPrefetchAsync` and
+`hipDeviceSetCacheConfig`) are accepted and change nothing.
 `python -m tests.house.hip_functions_page` writes this page from the sources.
 """
 

@@ -28,7 +28,7 @@ from conformance.capture.text import cost, table, verdict
 from conformance.cli.ending import BAD_INPUT, screen
 from conformance.cli.progress import display
 from conformance.cli.usage import CommandParser
-from conformance.emulate.installation import environment, installation
+from conformance.emulate.installation import emulated_in, environment, installation
 from conformance.engine.recordings import JudgeReference
 from conformance.engine.run import run
 from conformance.errors import UsageError
@@ -144,6 +144,7 @@ def _record(program: Sequence[str], arguments: argparse.Namespace, specs: Specs,
     kernels = [one for one in specs.kernels.values() if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
     arch, library = arguments.arch, front_library()
     variables = {} if arch is None else environment(installation(arch), arch, os.environ)
+    arch = arch or emulated_in(os.environ)
     about = About(
         program=shlex.join(program),
         device="this machine's GPU" if arch is None else "an emulated GPU, interpreted on the host",

@@ -1,4 +1,5 @@
-// A program of HIP's module API: loads the code object of saxpy.hip from a file and launches it by name.
+// A program of HIP's module API: loads the code object of saxpy.hip from a file and launches it by name; with a second
+// argument also by a graph, when the module is no longer there.
 #include <hip/hip_runtime_api.h>
 
 #include <cstdio>
@@ -9,7 +10,7 @@
     return 1;                                                 \
   }
 
-int main(int, char **words) {
+int main(int count, char **words) {
   float x[100], y[100];
   for (int i = 0; i < 100; ++i) x[i] = static_cast<float>(i), y[i] = 1.0f;
   hipModule_t module;
@@ -31,6 +32,17 @@ int main(int, char **words) {
   CHECK(hipMemcpyAsync(y, on_device_y, sizeof y, hipMemcpyDeviceToHost, stream));
   CHECK(hipStreamSynchronize(stream));
   std::printf("%g %g\n", y[0], y[99]);
+  if (count < 3) {
+    CHECK(hipModuleUnload(module));
+    return 0;
+  }
+  hipGraph_t graph;
+  hipGraphExec_t executable;
+  CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
+  CHECK(hipModuleLaunchKernel(function, 2, 1, 1, 64, 1, 1, 0, stream, arguments, nullptr));
+  CHECK(hipStreamEndCapture(stream, &graph));
+  CHECK(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0));
   CHECK(hipModuleUnload(module));
+  CHECK(hipGraphLaunch(executable, stream));
   return 0;
 }
