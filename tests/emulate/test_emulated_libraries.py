@@ -137,7 +137,7 @@ for row in sys.stdin.read().split():
 """
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 def test_a_function_that_is_absent_says_so_and_fails(folder: Path) -> None:
     rows = [(library, name) for library in LIBRARIES for name, of_text in library.absent().items() if not of_text]
     given = "\n".join(f"{folder / library.file}:{name}" for library, name in rows)
@@ -186,7 +186,7 @@ def gemm_ex(blas: ctypes.CDLL, handle: c_void_p, arrays: Any, numbers: Any, type
     return status
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 def test_a_product_is_scaled_and_added_to_another_matrix_than_its_result(blas: ctypes.CDLL, handle: c_void_p) -> None:
     a, b = np.arange(6, dtype=np.float32), np.arange(6, dtype=np.float32)
     c, d = np.full(4, 10, np.float32), np.full(4, np.nan, np.float32)
@@ -196,7 +196,7 @@ def test_a_product_is_scaled_and_added_to_another_matrix_than_its_result(blas: c
     assert c.tolist() == [10] * 4
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 def test_without_beta_what_was_there_has_no_part_and_without_alpha_the_operands_have_none(
     blas: ctypes.CDLL, handle: c_void_p
 ) -> None:
@@ -206,14 +206,14 @@ def test_without_beta_what_was_there_has_no_part_and_without_alpha_the_operands_
     assert result.tolist() == [0] * 4
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 def test_products_of_bytes_are_integers(blas: ctypes.CDLL, handle: c_void_p) -> None:
     a, b, c = np.full(6, -128, np.int8), np.full(6, 127, np.int8), np.zeros(4, np.int32)
     assert gemm_ex(blas, handle, (a, b, c, c), (c_int(1), c_int(0)), (I8, I32, I32)) == 0
     assert c.tolist() == [-128 * 127 * 3] * 4
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 def test_sums_are_of_the_compute_type(blas: ctypes.CDLL, handle: c_void_p) -> None:
     """2048 ones and one more: a sum of halves stays at 2048, whose ulp is 2."""
     ones, found = np.ones(2050, np.float16), np.zeros(1, np.float16)
@@ -244,7 +244,7 @@ EDGES = {
 }
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 @pytest.mark.parametrize("edge", EDGES)
 def test_arguments_are_checked_as_rocblas_documents(blas: ctypes.CDLL, handle: c_void_p, edge: str) -> None:
     change, wanted = EDGES[edge]
@@ -258,13 +258,13 @@ def test_arguments_are_checked_as_rocblas_documents(blas: ctypes.CDLL, handle: c
     assert blas.rocblas_gemm_ex(*first, c, F32, 2, d, F32, 2, given["compute"], 0, 0, 0) == wanted
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 def test_a_call_without_a_handle_is_refused(blas: ctypes.CDLL) -> None:
     assert blas.rocblas_set_stream(None, None) == 1
     assert blas.rocblas_sscal(None, 0, None, None, 1) == 1
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 def test_vectors_are_scaled_added_and_multiplied(blas: ctypes.CDLL, handle: c_void_p) -> None:
     x, y = np.arange(6, dtype=np.float32), np.ones(3, np.float32)
     two, found = c_float(2), c_float()
@@ -280,7 +280,7 @@ def test_vectors_are_scaled_added_and_multiplied(blas: ctypes.CDLL, handle: c_vo
 VECTORS = {"A": (NO_TRANSPOSE, [16, 22]), "A transposed": (TRANSPOSE, [2, 8, 14])}
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 @pytest.mark.parametrize("operand", VECTORS)
 def test_a_matrix_times_a_vector(blas: ctypes.CDLL, handle: c_void_p, operand: str) -> None:
     operation, wanted = VECTORS[operand]
@@ -315,7 +315,7 @@ def drawn(rand: ctypes.CDLL, kind: int, *counts: int, seed: int = 7, offset: int
     return found
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 @pytest.mark.parametrize("kind", [PHILOX, XORWOW])
 def test_calls_and_offsets_continue_one_stream(rand: ctypes.CDLL, kind: int) -> None:
     whole = drawn(rand, kind, 23)
@@ -325,17 +325,17 @@ def test_calls_and_offsets_continue_one_stream(rand: ctypes.CDLL, kind: int) -> 
     assert drawn(rand, kind, 23, seed=8) != whole
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 def test_types_have_streams_of_their_own(rand: ctypes.CDLL) -> None:
     assert not set(drawn(rand, PHILOX, 100)) & set(drawn(rand, XORWOW, 100))
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 def test_a_type_that_is_not_made_is_refused(rand: ctypes.CDLL) -> None:
     assert rand.rocrand_create_generator(byref(c_void_p()), SOBOL) == 103
 
 
-@pytest.mark.nightly("builds the libraries")
+@pytest.mark.slow("builds the libraries, once for all of these tests")
 def test_an_odd_count_of_normal_numbers_begins_as_an_even_one(rand: ctypes.CDLL) -> None:
     found = []
     for count in (3, 4):
