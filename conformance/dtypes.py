@@ -6,10 +6,10 @@ A port may declare further ones for its own kernels (``declare``).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+from functools import cached_property, lru_cache
+from typing import Literal, ParamSpec, TypeVar, cast
 
 import ml_dtypes
 import numpy as np
@@ -168,6 +168,19 @@ class DeclaredDType:
 
 _SHIPPED = frozenset(DTYPES)
 _declared: list[DeclaredDType] = []
+_of_others: list[Callable[[], None]] = []
+"""What forgets the answers that were kept while other dtypes were declared."""
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def kept_by_dtype(function: Callable[_P, _T], most: int = 256) -> Callable[_P, _T]:
+    """``lru_cache`` for a ``function`` that is given names of dtypes: what it has kept is forgotten once a name may
+    stand for another type, as in ``--watch`` after the port's file was edited."""
+    kept = lru_cache(most)(function)
+    _of_others.append(kept.cache_clear)
+    return cast("Callable[_P, _T]", kept)
 
 
 def declare(rows: Sequence[DeclaredDType]) -> None:
@@ -179,6 +192,10 @@ def declare(rows: Sequence[DeclaredDType]) -> None:
     if taken is not None:
         raise ValueError(f"{taken}: is a dtype of candle-parity's; give the port's another name")
     made = {row.name: _made(row) for row in rows}
+    if list(rows) == _declared:
+        return
+    for forget in _of_others:
+        forget()
     for row in _declared:
         DTYPES.pop(row.name, None)
     DTYPES.update(made)

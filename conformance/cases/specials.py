@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.dtypes import DType, FloatFormat, dtype
+from conformance.dtypes import DType, FloatFormat, dtype, kept_by_dtype
 from conformance.reading import own_yaml
 
 _INTEGER_POINTS: tuple[int, ...] = (
@@ -66,7 +66,7 @@ def _core_patterns(fmt: FloatFormat) -> list[int]:
     return patterns
 
 
-@lru_cache
+@kept_by_dtype
 def core(name: str) -> NDArray[Any]:
     """The short table of dtype ``name``, 20 to 60 values, for all pairs: read-only, 1-D."""
     kind = dtype(name)
@@ -79,7 +79,7 @@ def core(name: str) -> NDArray[Any]:
     return _read_only(_distinct(both.astype(kind.bits)).view(kind.numpy))
 
 
-@lru_cache
+@kept_by_dtype
 def special(name: str) -> NDArray[Any]:
     """The long table of dtype ``name``: ``core``, every point of interest and its neighbours: read-only, 1-D."""
     kind = dtype(name)
@@ -102,7 +102,7 @@ _NARROWED: tuple[tuple[int, int], ...] = ((3, 7), (3, 10), (3, 23), (7, 10), (7,
 _EDGE_TIES: tuple[float, ...] = (2.0**-10, 2.0**-25, 2.0**-134, 2.0**-150, 464.0, 65520.0, 3.3961775292304601e38)
 
 
-@lru_cache
+@kept_by_dtype
 def twice(name: str) -> NDArray[Any]:
     """Numbers of dtype ``name`` on a tie, and a step off it that a narrower type on the way loses: read-only, 1-D."""
     kind = dtype(name)
@@ -120,7 +120,7 @@ def twice(name: str) -> NDArray[Any]:
     return _read_only(np.resize(patterns, len(patterns) | 1).view(kind.numpy))
 
 
-@lru_cache
+@kept_by_dtype
 def nans(name: str) -> NDArray[Any]:
     """NaN patterns of the float dtype ``name``, and numbers that they are told from: read-only, 1-D.
 
@@ -140,7 +140,7 @@ def nans(name: str) -> NDArray[Any]:
     return _read_only(_distinct(bits.astype(kind.bits)).view(kind.numpy))
 
 
-@lru_cache
+@kept_by_dtype
 def exhaustive(name: str) -> NDArray[Any]:
     """Every bit pattern of dtype ``name``, in order; raises ``ValueError`` for types of more than 16 bits."""
     kind = dtype(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from conformance.cases.layouts import MAX_ELEMENTS
 from conformance.cases.specials import core, exhaustive, integer_limits, nans, special, twice
-from conformance.dtypes import DType, dtype
+from conformance.dtypes import DType, dtype, kept_by_dtype
 
 
 class RandomStream:
@@ -56,7 +56,7 @@ def _u64(value: int) -> np.uint64:
     return np.uint64(value)
 
 
-@lru_cache
+@kept_by_dtype
 def _float_plan(name: str, scale: str) -> tuple[np.uint64, ...]:
     fmt = dtype(name).floating
     low, high = _SCALES[scale]
@@ -115,7 +115,7 @@ def _subnormal(kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
     return _as_float((word & _u64((1 << fmt.mantissa) - 1)) | sign, kind)
 
 
-@lru_cache
+@kept_by_dtype
 def _tie_table(name: str) -> NDArray[Any]:
     kind = dtype(name)
     return np.array({"float": _TIES_FLOAT, "int": _TIES_INT}.get(kind.kind, _TIES_UINT)).astype(kind.numpy)
@@ -202,7 +202,7 @@ def _limit(kind: DType, text: str) -> np.generic:
     return np.array([low if text == "min" else high], dtype=kind.numpy)[0]  # type: ignore[no-any-return]
 
 
-@lru_cache(maxsize=1024)
+@partial(kept_by_dtype, most=1024)
 def scalar(name: str, text: str) -> np.generic:
     """``text`` as a scalar of dtype ``name``, converted as Candle's host side does from f64.
 

@@ -75,7 +75,7 @@ def read_document(path: Path) -> Document:
         raise SpecError(path, None, f"not valid YAML: {problem}", "correct the YAML syntax") from None
     document = Document(path)
     if node is None:
-        raise SpecError(path, 1, "the file is empty", "give a mapping with the keys module, title, source and families")
+        raise SpecError(path, 1, "the file is empty", "give a mapping; docs/spec-keys.md lists its keys")
     document.data = _plain(document, node, ())
     return document
 

@@ -13,6 +13,8 @@ import pytest
 
 from conformance.cases import cases_for, launch_for
 from conformance.cases.launch import Buffer
+from conformance.cases.specials import special
+from conformance.cases.values import scalar
 from conformance.dtypes import DTYPES, FLOATS, DeclaredDType, declare, dtype
 from conformance.port.config import SourceError, read_config
 from conformance.session.setup import specs_from
@@ -145,6 +147,14 @@ def test_what_elements_in_memory_cannot_be_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=r"^odd: "):
         declare([DeclaredDType("odd", name, ("odd_t",))])
     assert "odd" not in DTYPES
+
+
+def test_a_name_that_becomes_another_type_has_that_type_s_values() -> None:
+    for name in ("float8_e5m2", "float8_e4m3fnuz", "int8"):
+        declare([DeclaredDType("odd", name, ("odd_t",))])
+        assert special("odd").dtype.name == name
+        assert scalar("odd", "1").dtype.name == name
+    declare(())
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from conformance.cases.layouts import Layout
 from conformance.cases.rows import COMMON, filled, parsed, rows_beside, shared
 from conformance.cases.specials import integer_limits
 from conformance.cases.values import TABLES, RandomStream, values
-from conformance.dtypes import DType, dtype
+from conformance.dtypes import DType, dtype, kept_by_dtype
 from conformance.spec.kernel import Kernel
 
 ROWS = rows_beside(__file__)
@@ -42,7 +42,7 @@ _LARGE = (*COMMON["large"], *ROWS["large"])
 _NAN_PAIRS = "shape=[{nan_pairs}],values=nans"  # N22
 
 
-@lru_cache
+@kept_by_dtype
 def _rows(name: str, op: str, distribution: str) -> tuple[Row, ...]:
     kind = dtype(name)
     rows = [
@@ -58,7 +58,7 @@ def _rows(name: str, op: str, distribution: str) -> tuple[Row, ...]:
     return parsed(filled(rows, name, distribution))
 
 
-@lru_cache(maxsize=256)
+@kept_by_dtype
 def _pairs(distribution: str, name: str, n: int, division: bool) -> tuple[NDArray[Any], NDArray[Any]]:
     """Two contiguous operands of ``n`` elements that meet in every pair of a table; 16-bit types in 65,536 pairs.
 

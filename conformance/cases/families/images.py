@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from conformance.cases.arguments import Fields, launch, operand, poisoned
 from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.layouts import Layout
 from conformance.cases.values import RandomStream, scalar, values
-from conformance.dtypes import DType, dtype
+from conformance.dtypes import DType, dtype, kept_by_dtype
 from conformance.spec.kernel import Kernel
 
 # Against numbers of ordinary size: one of these in four elements.
@@ -41,7 +40,7 @@ def poled(kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
     return content
 
 
-@lru_cache
+@kept_by_dtype
 def _pole_table(name: str) -> NDArray[Any]:
     return np.array([scalar(name, text) for text in _POLES], dtype=dtype(name).numpy)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from conformance.cases.arguments import Family, Fields, Row, drawn, in_order, poisoned
@@ -14,6 +12,7 @@ from conformance.cases.layouts import layout
 from conformance.cases.rows import filled, parsed, rows_beside
 from conformance.cases.specials import special
 from conformance.cases.values import RandomStream
+from conformance.dtypes import kept_by_dtype
 from conformance.spec.kernel import Kernel
 
 ROWS = rows_beside(__file__)
@@ -31,7 +30,7 @@ _LARGE = "shape=[257,257],values=unit"  # S12: of one type, as it takes long
 _LONGEST = {"f64": {"{long}": 40000, "{wide}": 20000}, "others": {"{long}": 70000, "{wide}": 40000}}
 
 
-@lru_cache
+@kept_by_dtype
 def _rows(family: str, name: str) -> tuple[Row, ...]:
     rows = {"softmax": ROWS["softmax"], "rmsnorm": ROWS["norm"], "layernorm": ROWS["norm"] + ROWS["layernorm"]}[family]
     rows += (_LARGE,) if name == "f32" else ()

@@ -6,7 +6,6 @@ Dimensions come in the order that Candle gives the kernel: those that stay, then
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from conformance.cases.row_patterns import with_row_pattern
 from conformance.cases.rows import LARGE_TYPES, filled, parsed, rows_beside
 from conformance.cases.specials import special
 from conformance.cases.values import RandomStream
-from conformance.dtypes import dtype
+from conformance.dtypes import dtype, kept_by_dtype
 from conformance.spec.kernel import Kernel
 
 ROWS = rows_beside(__file__)
@@ -58,7 +57,7 @@ def _written(rows: tuple[str, ...], name: str) -> tuple[Row, ...]:
     return parsed(filled([row.replace("{eighth}", eighth) for row in rows], name))
 
 
-@lru_cache
+@kept_by_dtype
 def _fast_rows(op: str, name: str) -> tuple[Row, ...]:
     rows = ROWS["fast"]
     rows += () if op.startswith("arg") else ROWS["several"]
@@ -73,7 +72,7 @@ def _fast_rows(op: str, name: str) -> tuple[Row, ...]:
     return _written(rows, name)
 
 
-@lru_cache
+@kept_by_dtype
 def _sum_rows(name: str) -> tuple[Row, ...]:
     rows = ROWS["sum"] + (ROWS["sum_floats"] if dtype(name).kind == "float" else ROWS["sum_integers"])
     return _written(rows + ((_LARGE_SUM,) if name == "f32" else ()), name)

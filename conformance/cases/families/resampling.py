@@ -6,8 +6,6 @@ in nearest upsampling, "h" and "w" in bilinear; ``k``, ``stride`` and ``out`` ar
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from conformance.cases.arguments import Family, Fields, Row, size_t
@@ -16,7 +14,7 @@ from conformance.cases.families.images import Tensor, image_launch, sizes, tenso
 from conformance.cases.launch import Argument, Launch, Scalar
 from conformance.cases.rows import LARGE_TYPES, filled, parsed, rows_beside
 from conformance.cases.values import RandomStream
-from conformance.dtypes import dtype
+from conformance.dtypes import dtype, kept_by_dtype
 from conformance.spec.kernel import Kernel
 
 ROWS = rows_beside(__file__)
@@ -38,7 +36,7 @@ _ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-@lru_cache
+@kept_by_dtype
 def _rows(family: str, name: str) -> tuple[Row, ...]:
     every, of_float = _ROWS[family]
     is_float = dtype(name).kind == "float"

@@ -5,8 +5,6 @@ Rows with NaN have no order to compare with, and do not occur.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from conformance.cases.arguments import Family, Fields, Row, drawn, in_order, poisoned
@@ -17,7 +15,7 @@ from conformance.cases.layouts import layout
 from conformance.cases.rows import filled, parsed, rows_beside
 from conformance.cases.specials import special
 from conformance.cases.values import RandomStream
-from conformance.dtypes import dtype
+from conformance.dtypes import dtype, kept_by_dtype
 from conformance.spec.kernel import Kernel
 
 ROWS = rows_beside(__file__)
@@ -34,7 +32,7 @@ _LARGE = "shape=[33000,2],values=unit"  # S12: of one type, as it takes long
 _SPECIAL = "shape=[{eighth},8],values=special"
 
 
-@lru_cache
+@kept_by_dtype
 def _rows(name: str) -> tuple[Row, ...]:
     is_float = dtype(name).kind == "float"
     rows = [*ROWS["rows"], _SPECIAL + (",mark=no_nan" if is_float else ""), *(ROWS["floats"] if is_float else ())]
