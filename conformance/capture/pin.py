@@ -15,6 +15,9 @@ PINNED = Path("pinned")
 """Where cases are pinned unless another folder is named."""
 
 _WHERE = re.compile(r"(?P<folder>.+)#(?P<number>[0-9]{1,9})")
+_NO_LABEL = re.compile(r"[^\w.+-]")
+"""What is not kept of a folder's name in a case id, which a comma would cut."""
+
 _ARRAYS = ("data", "expect")
 
 
@@ -50,7 +53,7 @@ def pin(folder: Path, number: str, into: Path) -> str:
             raise CaptureError(f"{target} has answers that no program gave; name another folder with --into")
         arrays = {**kept, **arrays}
     by_label = {one["case"]: one for one in others if one["kernel"] == row["kernel"]}
-    label = f"{folder.resolve().name}-{number}"
+    label = f"{_NO_LABEL.sub('_', folder.resolve().name)}-{number}"
     for end in ("", *ascii_lowercase[1:]):
         pinned = {**row, "case": label + end}
         if pinned["case"] not in by_label:

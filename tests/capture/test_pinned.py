@@ -122,3 +122,18 @@ def test_a_launch_that_is_not_recorded_is_told(
     capsys.readouterr()
     assert main(["new", "--case-from", "one#1"]) == 0
     assert "candle-parity replay pinned --kernels path/to/port 'uneg_f32(trace=one-1)'" in capsys.readouterr().out
+
+
+def test_a_folder_of_any_name_gives_a_case_id(tmp_path: Path) -> None:
+    assert pin(recording(tmp_path / "a, b", -1.0), "1", tmp_path / "pinned") == "uneg_f32(trace=a__b-1)"
+
+
+def test_a_pinned_case_is_not_written_through_a_link(tmp_path: Path) -> None:
+    into = tmp_path / "pinned"
+    into.mkdir()
+    (tmp_path / "victim").write_text("precious")
+    for name in ("unary.traces.xz", ".unary.traces.xz"):
+        (into / name).symlink_to(tmp_path / "missing" if name[0] == "u" else tmp_path / "victim")
+    pin(recording(tmp_path / "one", -1.0), "1", into)
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert not (tmp_path / "missing").exists()
