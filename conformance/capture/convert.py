@@ -88,6 +88,7 @@ def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[st
     them. An input that was written is among the second, unless the program gave the same memory as an output. Raises
     ``NoCase``.
     """
+    _check(kernel, recorded)
     given = dict(zip((parameter.name for parameter in kernel.params), recorded.args, strict=True))
     scalars = {
         parameter.name: np.frombuffer(value, dtype(parameter.dtype).numpy)[0]
@@ -125,6 +126,14 @@ def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[st
                 after[parameter.name] = np.frombuffer(value.after[:kept], row.numpy)
     launch = Launch(kernel.name, recorded.grid, recorded.block, recorded.shared, tuple(args))
     return launch, after
+
+
+def _check(kernel: Kernel, recorded: RecordedLaunch) -> None:
+    """Raises ``NoCase`` for arguments that ``kernel`` does not have: the library in front knows them by the plan."""
+    sizes = [0 if parameter.pointer else dtype(parameter.dtype).size for parameter in kernel.params]
+    given = [len(value) if isinstance(value, bytes) else 0 for value in recorded.args]
+    if sizes != given:
+        raise NoCase(f"its arguments have {given} bytes by value, and those of {kernel.name} have {sizes}")
 
 
 def integers_of(launch: Launch) -> dict[str, int]:

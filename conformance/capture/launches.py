@@ -177,7 +177,7 @@ def _arguments(rows: list[Any], data: memoryview) -> Iterator[bytes | RecordedBu
 
     def taken(size: int) -> bytes:
         nonlocal at
-        if size > len(data) - at:
+        if not 0 <= size <= len(data) - at:
             raise ValueError("it is cut short")
         at += size
         return bytes(data[at - size : at])

@@ -104,7 +104,7 @@ class About:
             content = json.loads((raw / _ABOUT).read_text(encoding="utf-8"))
             ended, keeping = content.pop("ended"), content.pop("keeping")
             return cls(**content, ended=None if ended is None else Ended(**ended), keeping=tuple(keeping))
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             raise UsageError(f"{raw / _ABOUT} cannot be read: {raw.parent} is no recording; record it anew") from None
 
     @property

@@ -38,7 +38,7 @@ from conformance.engine.protocol import (
 )
 from conformance.notices import take_warnings
 from conformance.processes import die_with_parent
-from conformance.processes.child import KEPT, decoded, no_core_files, tail
+from conformance.processes.child import KEPT, decoded, how_ended, no_core_files, tail
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.device import CANARY_BYTES, Device
 from conformance.runtimes.hip.errors import HipError
@@ -152,7 +152,7 @@ class Template:
         pid, pidfd, out, err = self._children.pop(number)
         _, status = os.waitpid(pid, 0)
         code = os.waitstatus_to_exitcode(status)
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        how = how_ended(code)
         stderr, stdout = tail(err, KEPT), os.pread(out, PRINTED, 0)
         for descriptor in (pidfd, out, err):
             os.close(descriptor)

@@ -18,6 +18,16 @@ from typing import Protocol
 from conformance.errors import UserError
 
 
+def how_ended(code: int) -> str:
+    """``exit code 3``, or ``signal SIGSEGV`` for the number of a signal with a minus, as ``subprocess`` has it."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:  # most real-time signals have no name
+        return f"signal {-code}"
+
+
 class InfrastructureError(UserError, RuntimeError):
     """A full disk, a process that cannot be started, a folder that cannot be written: never a kernel's doing.
 
@@ -97,14 +107,7 @@ class Child:
     def ended_how(self) -> str:
         """``exit code 3``, ``signal SIGSEGV``, or ``still running``."""
         code = self.poll()
-        if code is None:
-            return "still running"
-        if code >= 0:
-            return f"exit code {code}"
-        try:
-            return f"signal {signal.Signals(-code).name}"
-        except ValueError:  # a real-time signal
-            return f"signal {-code}"
+        return "still running" if code is None else how_ended(code)
 
     def _has_ended(self) -> bool:
         """Whether the leader is a zombie; it is not reaped, so that its number stays taken."""

@@ -249,6 +249,16 @@ def test_a_damaged_file_is_told(tmp_path: Path, content: bytes, why: str) -> Non
         read_launch(tmp_path / "7-1-1.launch")
 
 
+@pytest.mark.parametrize("args", [(), (b"", b"", None, None, None), (size_t(1), size_t(0), None, None, size_t(0))])
+def test_a_launch_with_other_arguments_than_the_kernel_has_is_not_judged(args: tuple[bytes | None, ...]) -> None:
+    with pytest.raises(NoCase, match="bytes by value"):
+        to_launch(KERNELS["uneg_f32"], RecordedLaunch("uneg_f32", (1, 1, 1), (1, 1, 1), 0, args))
+
+
+def test_a_program_may_be_ended_by_a_signal_without_a_name() -> None:
+    assert Ended(-35, 1.0).text == "was ended by signal 35"
+
+
 def test_a_folder_holds_one_recording(tmp_path: Path) -> None:
     with new_recording(tmp_path / "a") as out:
         (out / RAW / "7-1.log").touch()
@@ -263,9 +273,10 @@ def test_what_a_recording_is_of_is_kept_next_to_it(tmp_path: Path) -> None:
     about.write(tmp_path)
     assert About.read(tmp_path) == about
     assert about.recording == {"program": "./model -v", "device": "a GPU", "started": "2026-01-02T03:04:05Z"}
-    (tmp_path / "about.json").write_text("{")
-    with pytest.raises(UsageError, match="is no recording"):
-        About.read(tmp_path)
+    for content in ("{", '"text"', "{}"):
+        (tmp_path / "about.json").write_text(content)
+        with pytest.raises(UsageError, match="is no recording"):
+            About.read(tmp_path)
 
 
 def test_a_recording_that_is_judged_later_knows_the_ports_names(tmp_path: Path) -> None:

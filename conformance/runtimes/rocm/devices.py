@@ -7,7 +7,6 @@ import ctypes
 import grp
 import json
 import os
-import signal
 import stat
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.files import own_python
+from conformance.processes.child import how_ended
 from conformance.processes.supervisor import run_bounded
 from conformance.runtimes.rocm.control import NoRocm, RocmRuntime, lacking
 from conformance.runtimes.rocm.search import chosen
@@ -92,7 +92,7 @@ def probe() -> Probe:
         return Probe((), f"HIP did not answer within {SECONDS:g} s: a GPU or its driver hangs; see the kernel's log")
     answer = next((line for line in reversed(done.out.splitlines()) if line.startswith(_MARK)), None)
     if answer is None:
-        how = f"signal {signal.Signals(-done.code).name}" if done.code < 0 else f"exit code {done.code}"
+        how = how_ended(done.code)
         last = (done.err.strip().splitlines() or ["no message"])[-1][:300]
         return Probe((), cause(f"asking HIP for its devices ended with {how}: {last}"))
     found = json.loads(answer.removeprefix(_MARK))
