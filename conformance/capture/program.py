@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from conformance.capture.plan import FOLDER
 from conformance.errors import UsageError
 from conformance.port.declared.names import Alias, Names
+from conformance.processes.child import how_ended
 from conformance.writing import write_text
 
 RAW = ".launches"
@@ -37,11 +37,10 @@ class Ended:
 
     @property
     def text(self) -> str:
-        """``ended with exit code 3``, ``was ended by SIGSEGV``; empty for exit code 0."""
-        if self.code >= 0:
-            return f"ended with exit code {self.code}" if self.code else ""
-        named = next((one.name for one in signal.Signals if one == -self.code), f"signal {-self.code}")
-        return f"was ended by {named}"
+        """``ended with exit code 3``, ``was ended by signal SIGSEGV``; empty for exit code 0."""
+        if not self.code:
+            return ""
+        return f"{'ended with' if self.code > 0 else 'was ended by'} {how_ended(self.code)}"
 
 
 @contextmanager

@@ -120,7 +120,7 @@ def test_a_launch_in_an_extension_of_python_is_seen(tmp_path: Path, network: Net
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("signal", "was ended by SIGSEGV; what it launched until then is recorded"),
+        ("signal", "was ended by signal SIGSEGV; what it launched until then is recorded"),
         ("exit", "ended with exit code 3; what it launched until then is recorded"),
     ],
 )
