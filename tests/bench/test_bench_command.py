@@ -57,7 +57,7 @@ def compared(trees: tuple[Path, Path], folder: Path) -> tuple[int, BenchRecord]:
     return code, read_bench(folder / "bench.json")
 
 
-@pytest.mark.slow("compiles two trees and times them")
+@pytest.mark.nightly("compiles two trees and times them")
 def test_two_trees_are_timed_in_turn_and_what_cannot_be_is_told_without_the_rest_being_lost(trees, tmp_path):
     code, found = compared(trees, tmp_path)
     assert code == 1

@@ -26,7 +26,7 @@ FIRST_LAUNCH = {
 """The kernels of the program, and which of its 10 launches is the first of each."""
 
 
-@pytest.mark.slow("builds two runtimes and a program, and judges 10 launches")
+@pytest.mark.nightly("builds two runtimes and a program, and judges 10 launches")
 def test_nothing_is_wrong_where_nothing_is_planted(tmp_path: Path, network: Network) -> None:
     record = tmp_path / "record.json"
     done = capture(tmp_path / "launches", *network.words(), options=("--json", record))
@@ -59,7 +59,7 @@ def test_the_kernel_with_a_mistake_and_its_first_launch_are_named(
     assert wrong == [kernel]
 
 
-@pytest.mark.slow("builds two runtimes and a program")
+@pytest.mark.nightly("builds two runtimes and a program")
 def test_the_command_that_is_printed_shows_the_wrong_launch_again(tmp_path: Path, network: Network) -> None:
     out = tmp_path / "launches"
     assert capture(out, *network.words("rope_f32"), options=("--only", "rope*")).returncode == 1
@@ -80,14 +80,14 @@ def row(done: subprocess.CompletedProcess[str], kernel: str = "urelu_f32") -> li
     return [int(word) for word in found]
 
 
-@pytest.mark.slow("builds two runtimes and a program")
+@pytest.mark.nightly("builds two runtimes and a program")
 def test_a_program_that_loads_the_library_itself_is_seen(tmp_path: Path, network: Network) -> None:
     done = of_launcher(tmp_path / "launches", network, "end")
     assert (done.returncode, done.stderr) == (0, "")
     assert row(done) == [1, 1, 1, 1, 0]
 
 
-@pytest.mark.slow("builds two runtimes and a program")
+@pytest.mark.nightly("builds two runtimes and a program")
 @pytest.mark.parametrize("how", ["packed", "threads", "configuration", "library"])
 def test_a_launch_is_seen_whichever_way_it_is_made(tmp_path: Path, network: Network, how: str) -> None:
     done = of_launcher(tmp_path / "launches", network, how)
@@ -95,7 +95,7 @@ def test_a_launch_is_seen_whichever_way_it_is_made(tmp_path: Path, network: Netw
     assert row(done) == [2, 1, 2, 2, 0]
 
 
-@pytest.mark.slow("builds two runtimes and two programs")
+@pytest.mark.nightly("builds two runtimes and two programs")
 def test_a_launch_in_the_source_of_a_program_is_seen(tmp_path: Path, network: Network) -> None:
     build = ("hipcc", "-O1", PROGRAMS / "inline.hip", "-o", tmp_path / "inline")
     assert candle_parity("emulate", "--arch", ARCH, "--", *build).returncode == 0
@@ -104,7 +104,7 @@ def test_a_launch_in_the_source_of_a_program_is_seen(tmp_path: Path, network: Ne
     assert row(done) == [1, 1, 1, 1, 0]
 
 
-@pytest.mark.slow("builds two runtimes and two programs")
+@pytest.mark.nightly("builds two runtimes and two programs")
 def test_a_launch_in_an_extension_of_python_is_seen(tmp_path: Path, network: Network) -> None:
     """Python loads it, and libamdhip64 with it, for itself (RTLD_LOCAL)."""
     extension = tmp_path / "libinline.so"
@@ -116,7 +116,7 @@ def test_a_launch_in_an_extension_of_python_is_seen(tmp_path: Path, network: Net
     assert row(done) == [1, 1, 1, 1, 0]
 
 
-@pytest.mark.slow("builds two runtimes and a program")
+@pytest.mark.nightly("builds two runtimes and a program")
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
@@ -132,14 +132,14 @@ def test_what_was_recorded_before_a_program_ended_badly_is_judged(
     assert row(done) == [1, 1, 1, 1, 0]
 
 
-@pytest.mark.slow("builds two runtimes and a program")
+@pytest.mark.nightly("builds two runtimes and a program")
 def test_a_process_that_was_forked_has_launches_of_its_own(tmp_path: Path, network: Network) -> None:
     done = of_launcher(tmp_path / "launches", network, "fork")
     assert done.stderr == "candle-parity: 2 processes launched kernels; their launches are numbered by time\n"
     assert row(done) == [2, 2, 2, 2, 0]
 
 
-@pytest.mark.slow("builds two runtimes and a program")
+@pytest.mark.nightly("builds two runtimes and a program")
 def test_a_kernel_with_other_parameters_is_not_recorded(tmp_path: Path, network: Network) -> None:
     done = of_launcher(tmp_path / "launches", network, "parameters")
     assert (done.returncode, row(done, "uneg_f32")) == (0, [1, 1, 0, 0, 0])
@@ -149,28 +149,28 @@ def test_a_kernel_with_other_parameters_is_not_recorded(tmp_path: Path, network:
     )
 
 
-@pytest.mark.slow("builds two runtimes and a program")
+@pytest.mark.nightly("builds two runtimes and a program")
 def test_the_device_is_not_waited_for_while_a_stream_is_captured(tmp_path: Path, network: Network) -> None:
     done = of_launcher(tmp_path / "launches", network, "graph")
     assert (done.returncode, done.stderr, row(done)) == (0, "", [3, 1, 2, 2, 0])
     assert "urelu_f32: 1 launch not recorded: a stream was captured into a graph meanwhile" in done.stdout
 
 
-@pytest.mark.slow("builds two runtimes and a program")
+@pytest.mark.nightly("builds two runtimes and a program")
 def test_buffers_are_bounded(tmp_path: Path, network: Network) -> None:
     done = of_launcher(tmp_path / "launches", network, "large", "--most-bytes", 1)
     assert (done.returncode, row(done)) == (0, [2, 2, 1, 1, 0])
     assert "urelu_f32: 1 launch not recorded: its buffers go beyond --most-bytes" in done.stdout
 
 
-@pytest.mark.slow("builds two runtimes and a program")
+@pytest.mark.nightly("builds two runtimes and a program")
 @pytest.mark.parametrize(("options", "judged"), [((), 3), (("--first", 1, "--every", 4), 3), (("--first", 20), 10)])
 def test_equal_launches_are_sampled(tmp_path: Path, network: Network, options: tuple[object, ...], judged: int) -> None:
     done = of_launcher(tmp_path / "launches", network, "equal", *options)
     assert row(done) == [10, 1, judged, judged, 0]
 
 
-@pytest.mark.slow("builds two runtimes and a program")
+@pytest.mark.nightly("builds two runtimes and a program")
 def test_a_full_disk_costs_what_comes_after_it(tmp_path: Path, network: Network) -> None:
     done = of_launcher(tmp_path / "launches", network, "full")
     assert "cannot be written (File too large): no launch is recorded from here on" in done.stderr
@@ -178,7 +178,7 @@ def test_a_full_disk_costs_what_comes_after_it(tmp_path: Path, network: Network)
     assert (done.returncode, row(done)) == (0, [1, 1, 1, 1, 0])
 
 
-@pytest.mark.slow("builds two runtimes and a program")
+@pytest.mark.nightly("builds two runtimes and a program")
 def test_a_program_without_a_kernel_of_the_specs_is_told_so(tmp_path: Path, network: Network) -> None:
     done = of_launcher(tmp_path / "launches", network, "own", "--only", "softmax*")
     assert done.returncode == 2
@@ -186,7 +186,7 @@ def test_a_program_without_a_kernel_of_the_specs_is_told_so(tmp_path: Path, netw
     assert "2 kernels launched, no launch of a kernel of the specs was recorded: nothing was judged" in done.stderr
 
 
-@pytest.mark.slow("builds two runtimes and a program")
+@pytest.mark.nightly("builds two runtimes and a program")
 def test_what_was_recorded_when_the_harness_ended_is_judged_by_naming_the_folder(
     tmp_path: Path, network: Network
 ) -> None:
@@ -200,7 +200,7 @@ def test_what_was_recorded_when_the_harness_ended_is_judged_by_naming_the_folder
     assert row(done) == [1, 1, 1, 1, 0]
 
 
-@pytest.mark.slow("builds a library")
+@pytest.mark.nightly("builds a library")
 @pytest.mark.parametrize(
     ("words", "said"),
     [

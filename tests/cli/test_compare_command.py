@@ -72,7 +72,7 @@ def test_what_became_worse_and_what_vanished_is_exit_code_1(top: Path, capfd, tm
     assert (top / ".git" / "index").read_bytes() == index
 
 
-@pytest.mark.slow("two whole runs by the command")
+@pytest.mark.nightly("two whole runs by the command")
 def test_what_became_better_and_what_appeared_is_exit_code_0(top: Path, capfd) -> None:
     said = compared(capfd, "gone", "right", *CASES, "--json", "-")
     assert said.code == 0, said.err

@@ -221,7 +221,7 @@ extern "C" __global__ void fill_u32(unsigned *buf, unsigned value, size_t numel)
 """
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_a_geometry_of_the_ports_own(cli, port, tmp_path: Path) -> None:
     """A quarter of the threads in blocks of 64: right in the port's launches, wrong in Candle's."""
     folder = port(FOUR_EACH, "fill.hip")
@@ -254,7 +254,7 @@ def test_a_geometry_of_the_ports_own(cli, port, tmp_path: Path) -> None:
 SHORT = FILL.replace("size_t numel) {", "size_t numel) {\n  if (numel > 1000) __builtin_trap();")
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_launches_that_the_port_never_makes(cli, port, tmp_path: Path) -> None:
     """They have no part in the verdict and are counted; asked for by its id such a case is judged."""
     folder = port(SHORT, "fill.hip")
@@ -281,7 +281,7 @@ def test_launches_that_the_port_never_makes(cli, port, tmp_path: Path) -> None:
     assert "launch, row 1 ('fill_u32'): when: 'numel < 0' holds in none of the" in said.err
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_kernels_that_the_port_does_not_have(cli, port, tmp_path: Path) -> None:
     """They are missing, for the reason that the port gives, and no error; one that is there is judged, and the row is
     the error. A launcher is not built."""

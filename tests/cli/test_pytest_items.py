@@ -72,7 +72,7 @@ def test_spread_over_workers():
     assert "24 of 748 kernels at parity" in out
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_the_gate():
     assert pytest_says("specs/fill.yaml", "-k", "fill_f32", "--parity-fail-under", "0.1")[0] == 0
     code, out = pytest_says("specs/fill.yaml", "-k", "fill_f32", "--parity-fail-under", "50")

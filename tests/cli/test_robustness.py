@@ -79,7 +79,7 @@ def test_they_are_not_run_unasked_and_everything_else_is_the_same(cli, port):
     assert declared.record["summary"] == without.record["summary"]
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_a_record_with_them_and_one_without_are_of_the_same_verdicts(cli, port, tmp_path):
     folder = port(GUARDED.replace("WITHOUT_INPUT", "if (!inp) __builtin_trap();"))
     words = ("run", "uneg_f32", "--runtime", "cpu", "--kernels", folder, "--wave", "64")

@@ -101,7 +101,7 @@ def test_compressed_code_objects_are_read(built: Build, tmp_path: Path) -> None:
     assert emulate("--", built("module.cpp", "gfx942"), bundle).stdout == "1 199\n"
 
 
-@pytest.mark.slow("builds the runtime of programs, once for all of these tests")
+@pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
 def test_a_bundle_that_is_cut_off_has_no_code(built: Build, tmp_path: Path) -> None:
     """Its entry for the device lies behind the end of the file."""
     target = b"hipv4-amdgcn-amd-amdhsa--gfx942"
@@ -113,7 +113,7 @@ def test_a_bundle_that_is_cut_off_has_no_code(built: Build, tmp_path: Path) -> N
     assert "hipModuleLoad: it has no code object for gfx942" in done.stderr
 
 
-@pytest.mark.slow("builds the runtime of programs, once for all of these tests")
+@pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
 def test_code_for_another_gpu_is_not_launched(built: Build) -> None:
     done = emulate("--arch", "gfx1100", "--", built("saxpy.hip", "gfx942"))
     assert done.returncode == 1
@@ -121,7 +121,7 @@ def test_code_for_another_gpu_is_not_launched(built: Build) -> None:
     assert "it has no code object for gfx1100, but for gfx942" in done.stderr
 
 
-@pytest.mark.slow("builds the runtime of programs, once for all of these tests")
+@pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
 def test_a_fault_names_kernel_line_thread_allocation_and_launch_and_is_an_error_to_the_program(built: Build) -> None:
     done = emulate("--arch", "gfx942", "--", built("saxpy.hip", "gfx942"), 100000, folder=PROGRAMS)
     assert done.returncode == 1
@@ -145,7 +145,7 @@ hipErrorNotSupported
 """
 
 
-@pytest.mark.slow("builds the runtime of programs, once for all of these tests")
+@pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
 def test_graphs_are_done_when_launched_and_what_is_not_emulated_is_named_once(built: Build) -> None:
     done = emulate("--", built("graph.hip", "gfx942"))
     assert done.stdout == GRAPHS
@@ -193,7 +193,7 @@ def test_hipcc_says_of_each_file_what_it_is_and_takes_no_value_for_a_file(
     assert done.stdout.rstrip().endswith(f"--end-no-unused-arguments --offload-arch=@ARCH@ {given}")
 
 
-@pytest.mark.slow("builds the runtime of programs, once for all of these tests")
+@pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
 def test_build_scripts_find_a_rocm_installation() -> None:
     script = "rocm_agent_enumerator && offload-arch && rocminfo && hipconfig --path"
     done = emulate("--arch", "gfx1100", "--", "sh", "-c", script)
@@ -247,7 +247,7 @@ def test_a_bundle_of_genco_is_taken_apart_by_the_installation_s_bundler(built: B
     assert emulate("--", program, code).stdout == "1 199\n"
 
 
-@pytest.mark.slow("builds the runtime of programs, once for all of these tests")
+@pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
 def test_hipcc_of_the_environment_reads_clang_s_own_headers_for_hip(built: Build) -> None:
     built("graph.hip", "gfx942")  # or skips
     done = emulate("--", "hipcc", "-###", "-c", PROGRAMS / "saxpy.hip", "-o", "saxpy.o")
@@ -261,7 +261,7 @@ print(*(name for name in sys.argv[1:] if not hasattr(library, name)))
 """
 
 
-@pytest.mark.slow("builds the runtime of programs, once for all of these tests")
+@pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
 def test_the_library_has_every_function_of_hip() -> None:
     done = emulate("--", sys.executable, "-c", LACKING, "no_such_function", *functions())
     assert done.stdout == "no_such_function\n", done.stderr
@@ -278,7 +278,7 @@ def test_a_shell_has_the_variables_that_are_printed_for_ci(monkeypatch: pytest.M
     assert set(variables) <= set(inside.stdout.splitlines())
 
 
-@pytest.mark.slow("builds the runtime of programs, once for all of these tests")
+@pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
 @pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -TERM $$", -15)])
 def test_how_the_program_ends_is_how_the_command_ends(script: str, code: int) -> None:
     assert emulate("--", "sh", "-c", script).returncode == code
@@ -291,7 +291,7 @@ def test_a_program_that_cannot_be_started_is_told_as_by_a_shell(tmp_path: Path) 
     assert [emulate("--", word).returncode for word in (missing, text, "")] == [127, 126, 127]
 
 
-@pytest.mark.slow("starts the command four times")
+@pytest.mark.nightly("starts the command four times")
 @pytest.mark.parametrize(
     "words", [(), ("--print-env", "--", "true"), ("--arch", "gfx1", "--", "true"), ("--devices", "0", "--", "true")]
 )

@@ -223,7 +223,7 @@ def test_launchers_with_other_parameters_or_errors_are_not_called(judged: Any) -
     assert "use of undeclared identifier 'not_declared'" in row["message"]
 
 
-@pytest.mark.slow("compiles launchers and judges them")
+@pytest.mark.nightly("compiles launchers and judges them")
 def test_a_launcher_that_does_not_compile_costs_no_other(judged: Any) -> None:
     row = judged("launch_mmvq_gguf_quantize_q8_1_bf16", tree=REFUSED)
     assert row["status"] == "compile_error"

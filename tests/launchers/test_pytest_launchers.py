@@ -55,7 +55,7 @@ def test_launchers_are_items_with_counts_and_a_gate_of_their_own(port: Path) -> 
     assert (code, "launchers 4.08% (2 of 49), gate 50%: NOT met" in out) == (1, True)
 
 
-@pytest.mark.slow("compiles launchers and judges them")
+@pytest.mark.nightly("compiles launchers and judges them")
 def test_a_launcher_that_fails_is_a_failed_item_with_its_command(port: Path) -> None:
     code, out = says(port, "-k", f"{PREFIX}_f32 or fill_u32", fault=10)
     assert code == 1

@@ -25,7 +25,7 @@ extern "C" __global__ void fill_f32(float *buf, float value, const size_t numel)
 """
 
 
-@pytest.mark.slow("compiles two files and judges four kernels, twice")
+@pytest.mark.nightly("compiles two files and judges four kernels, twice")
 def test_records_of_candles_kernels_are_the_same(port: OwnPort, capfd: pytest.CaptureFixture[str]) -> None:
     """Of kernels that pass and fail, and of the hundreds that the port has not."""
     port.kernels.with_name("fill.hip").write_text(OF_CANDLE)
