@@ -58,6 +58,7 @@ def _cast_rows(name: str, to: str) -> tuple[Row, ...]:
 @lru_cache
 def _unary_rows(name: str, op: str) -> tuple[Row, ...]:
     rows = ROWS["far"] + (ROWS["copy"] if op == "copy" else ())
+    rows += ROWS["copy_large"] if op == "copy" and name in ("u8", "f32") else ()
     return parsed(one_operand(name, rows, null_input=True, every=op in ("copy", "neg")))
 
 

@@ -33,10 +33,11 @@ _SPECIAL = "shape=[{eighth},8],values=special"
 
 
 @kept_by_dtype
-def _rows(name: str) -> tuple[Row, ...]:
+def _rows(name: str, op: str) -> tuple[Row, ...]:
     is_float = dtype(name).kind == "float"
     rows = [*ROWS["rows"], _SPECIAL + (",mark=no_nan" if is_float else ""), *(ROWS["floats"] if is_float else ())]
     rows += [_LARGE] if name == "f32" else []
+    rows += ROWS["widest"] if op == "asc" or name == "f32" else ()
     eighth = str(len(special(name)) // 8)
     return parsed(filled([row.replace("{eighth}", eighth) for row in rows], name))
 
@@ -60,4 +61,4 @@ def _build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     )
 
 
-FAMILIES: dict[str, Family] = {"argsort": Family(lambda kernel: _rows(kernel.variant["dtype"]), _build)}
+FAMILIES: dict[str, Family] = {"argsort": Family(lambda kernel: _rows(kernel.variant["dtype"], kernel.variant["op"]), _build)}
