@@ -16,7 +16,7 @@ COMPILING = (*LAUNCHING, "check", "build")
 REPORTING = (*JUDGING, "report")
 """Commands with options in common."""
 
-CHOICE = "what is judged"
+CHOICE = "which kernels and cases"
 RUN = "how it runs"
 COMPILATION = "how it is compiled"
 GATE = "what it has to come to"
@@ -30,7 +30,7 @@ STDOUT = Path("/dev/stdout")
 
 @dataclass(frozen=True)
 class Shard:
-    """The ``index``-th of ``of`` parts, counted from 1."""
+    """A part of a run that several machines share: part ``index`` of ``of``, counted from 1. Its text is ``2/4``."""
 
     index: int
     of: int
@@ -40,7 +40,10 @@ class Shard:
 
 
 def percentage(text: str) -> float:
-    """The percentage that a word names; this and the next raise ``argparse.ArgumentTypeError``."""
+    """The number from 0 to 100 that ``text`` spells.
+
+    Raises ``argparse.ArgumentTypeError``, whose message says what is allowed, as all functions here that read a value.
+    """
     try:
         value = float(text)
     except ValueError:
@@ -51,6 +54,7 @@ def percentage(text: str) -> float:
 
 
 def seconds(text: str) -> float:
+    """The seconds that ``text`` spells: more than 0, below a million. Raises ``argparse.ArgumentTypeError``."""
     try:
         value = float(text)
     except ValueError:
@@ -61,18 +65,21 @@ def seconds(text: str) -> float:
 
 
 def workers(text: str) -> int:
+    """The number of processes that ``text`` spells: 1 to 99,999. Raises ``argparse.ArgumentTypeError``."""
     if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text) >= 1):
         raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of workers (1 or more)")
     return int(text)
 
 
 def seed(text: str) -> int:
+    """The seed that ``text`` spells, an unsigned number of 32 bits. Raises ``argparse.ArgumentTypeError``."""
     if not (text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) < 1 << 32):
         raise argparse.ArgumentTypeError(f"{text} is not a seed (0 to {(1 << 32) - 1})")
     return int(text)
 
 
 def shard_of(text: str) -> Shard:
+    """The shard that ``text`` spells as ``I/N``, such as ``2/4``. Raises ``argparse.ArgumentTypeError``."""
     index, slash, of = text.partition("/")
     plain = all(part.isascii() and part.isdecimal() and len(part) < 6 for part in (index, of))
     if slash and plain and 1 <= int(index) <= int(of):
@@ -81,24 +88,31 @@ def shard_of(text: str) -> Shard:
 
 
 def json_file(text: str) -> Path:
-    """The file that ``--json`` names; ``-`` is standard output, where nothing else stands then."""
+    """The file that ``--json`` names. ``-`` stands for standard output, to which the command then writes nothing
+    else."""
     return STDOUT if text == "-" else Path(text)
 
 
 def header(text: str) -> Path:
-    """A header's path, or a name that the compiler finds; in ``candle-parity.toml`` not made absolute."""
+    """The header that ``--include`` names: a path, or a name such as ``hip/hip_fp16.h`` that the compiler looks up.
+
+    In ``candle-parity.toml`` it is not made absolute, for the same reason.
+    """
     return Path(text)
 
 
 @dataclass(frozen=True)
 class Option:
-    """How a value is given and where it goes.
+    """One option: how its value is given, and where the value goes.
 
-    ``flags`` are those of the command line, the long one last; ``read`` makes a value of a word (``bool``: the flag
-    takes none), ``write`` a word of a value. ``group`` is one of ``GROUPS``. ``in_file`` says that
-    ``candle-parity.toml`` has a key of its name; ``compiles`` that it decides which sources are compiled and how, in
-    which file and command line both have a say. A ``repeated`` option stands in the command that reproduces a failure.
-    Verdicts depend on a ``recorded`` one, for which the record has no field of its own: it stands among its
+    ``flags`` are its names on the command line, the long one last. ``read`` turns a word into a value (``bool`` means
+    that the flag takes no word), ``write`` turns a value back into a word. ``group`` is the heading of ``--help`` that
+    it stands under, one of ``GROUPS``, and ``commands`` are the commands that have it.
+
+    ``in_file`` says that ``candle-parity.toml`` has a key of the same name, ``pytest`` that pytest has the option as
+    ``--parity-...``. A ``compiles`` option decides which sources are compiled and how; there the file and the command
+    line are combined (``conformance.port.options``). A ``repeated`` option is part of the command that reproduces a
+    failure. A ``recorded`` option changes verdicts and has no field of its own in a record: it is listed in
     ``run.options``.
     """
 
@@ -120,15 +134,21 @@ class Option:
 
     @property
     def long(self) -> str:
+        """The long flag, such as ``--wave``."""
         return self.flags[-1]
 
     @property
     def many(self) -> bool:
-        """Whether it may be given several times."""
+        """Whether the option may be given several times; its value is a tuple then."""
         return isinstance(self.default, tuple)
 
     def arguments(self, prefix: str = "") -> dict[str, Any]:
-        """What ``add_argument`` takes besides the flags. Without the option the value is ``None``, not the default."""
+        """The keyword arguments of argparse's and pytest's ``add_argument``, with ``prefix`` before the name of the
+        value.
+
+        An option that is not given has the value ``None`` and not its default, so that the file's value can take its
+        place.
+        """
         about: dict[str, Any] = {"dest": prefix + self.name, "help": self.help, "default": None}
         if self.read is bool:
             toggle = self.default is None and not prefix
@@ -138,7 +158,7 @@ class Option:
         return about | ({"choices": self.choices} if self.choices else {"metavar": self.metavar})
 
     def args(self, value: Any) -> list[str]:
-        """``value`` as on the command line; nothing for the default."""
+        """The words of the command line that give ``value``, such as ``["--wave", "32"]``; none for the default."""
         if value == self.default:
             return []
         if self.read is bool:  # of those with three values, None is that the file decides
@@ -152,38 +172,46 @@ def _constant(value: bool) -> dict[str, Any]:
 
 
 def option(default: Any, *flags: str, **about: Any) -> Any:
-    """A field that is an option."""
+    """A dataclass field with the default ``default`` that is an option; the rest are the fields of ``Option``."""
     return field(default=default, metadata={"option": Option(flags, **about)})
 
 
 def judging(default: Any, *flags: str, group: str = RUN, commands: tuple[str, ...] = JUDGING, **about: Any) -> Any:
+    """An option of the commands that judge (``run``, ``replay``), unless ``commands`` says otherwise; see
+    ``option``."""
     return option(default, *flags, commands=commands, group=group, **about)
 
 
 def launching(default: Any, *flags: str, group: str = RUN, **about: Any) -> Any:
+    """An option of the commands that launch kernels (``LAUNCHING``); see ``option``."""
     return option(default, *flags, commands=LAUNCHING, group=group, **about)
 
 
 def compiling(default: Any, *flags: str, **about: Any) -> Any:
+    """An option for the compiler, of the commands that compile (``COMPILING``); see ``option``."""
     return option(default, *flags, commands=COMPILING, group=COMPILATION, compiles=True, repeated=True, **about)
 
 
 def reporting(default: Any, *flags: str, group: str = OUTPUT, **about: Any) -> Any:
+    """An option of the commands that end in a report (``REPORTING``); see ``option``."""
     return option(default, *flags, commands=REPORTING, group=group, **about)
 
 
 @dataclass(frozen=True)
 class Options:
-    """The base of dataclasses of options."""
+    """The base of the dataclasses whose fields are options."""
 
     @classmethod
     def rows(cls) -> tuple[Option, ...]:
-        """The options, in order."""
+        """The options of this class with their names and defaults, in the order of the fields."""
         found = ((one.metadata.get("option"), one) for one in fields(cls))
         return tuple(replace(row, name=one.name, default=one.default) for row, one in found if row is not None)
 
     @classmethod
     def of(cls, values: Mapping[str, Any], prefix: str = "") -> Self:
-        """What ``values``, by name behind ``prefix``, say; those that are absent or ``None`` have their defaults."""
+        """An instance from ``values``: each option's value is looked up under ``prefix`` and its name.
+
+        An option that is absent or ``None`` there has its default. Lists become tuples.
+        """
         given = ((row.name, values.get(prefix + row.name)) for row in cls.rows())
         return cls(**{name: tuple(one) if isinstance(one, list) else one for name, one in given if one is not None})

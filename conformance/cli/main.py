@@ -21,7 +21,7 @@ from conformance.cli.ending import ended
 from conformance.cli.usage import MOST_EXITS, CommandParser, complete, completing, module_names
 from conformance.errors import UsageError
 from conformance.files import checkout, version
-from conformance.option import GROUPS, STDOUT
+from conformance.option import STDOUT
 from conformance.processes.forked import allow_forks
 from conformance.report.files import report_files
 from conformance.session.cache_folder import check_cache
@@ -51,13 +51,10 @@ def build_parser(only: str | None = None) -> CommandParser:
                 raise
             continue  # completion and the man page are of what is there
         module.options(added)
-        for title in GROUPS:
-            rows = [row for row in options if name in row.commands and row.group == title]
-            group = added.add_argument_group(title) if rows else added
-            for row in rows:
-                action = group.add_argument(*row.flags, **row.arguments())
-                if row.name == "module":
-                    setattr(action, "completer", module_names)  # noqa: B010 (argcomplete's attribute)
+        for row in (row for row in options if name in row.commands):
+            action = added.group(row.group).add_argument(*row.flags, **row.arguments())
+            if row.name == "module":
+                setattr(action, "completer", module_names)  # noqa: B010 (argcomplete's attribute)
         added.close(getattr(module, "EXAMPLES", ()), getattr(module, "EXIT_CODES", MOST_EXITS))
     return parser
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from conformance.errors import UsageError
 from conformance.files import documentation
+from conformance.option import GROUPS
 
 PATTERNS = (
     "A pattern over cases is KERNEL(field=value;...;*): KERNEL is a glob, * and ? in a value match any text, fields "
@@ -45,6 +46,13 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, **about: Any) -> None:
         super().__init__(formatter_class=_Paragraphs, **about)
+        self._groups: dict[str, argparse._ArgumentGroup] = {}
+
+    def group(self, title: str) -> argparse._ArgumentGroup:
+        """The group of options below the heading ``title``, one of ``GROUPS``, in whose order ``--help`` has them."""
+        if not self._groups:
+            self._groups = {known: self.add_argument_group(known) for known in GROUPS}
+        return self._groups[title]
 
     def format_help(self) -> str:
         where = documentation()

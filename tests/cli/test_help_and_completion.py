@@ -58,6 +58,20 @@ def test_options_of_run_stand_in_groups(help_of_run: str) -> None:
     assert re.findall(r"^  (--[a-z-]+)", gate, re.MULTILINE) == [row.long for row in Gate.rows()]
 
 
+@pytest.mark.slow("imports commands and what they need")
+@pytest.mark.parametrize("name", ["bench", "check", "export", "ports", "record"])
+def test_help_of_other_commands_has_a_description_groups_examples_and_exit_codes(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = answer(capsys, name, "--help").out
+    heads = re.findall(r"^(\w[^\n]*):$", text[text.index("positional arguments:") :], re.MULTILINE)
+    assert heads == ["positional arguments", "options", *(group for group in GROUPS if group in heads), "Examples"]
+    assert re.search(r"^options:\n  -h, --help +show this help message and exit\n\n", text, re.MULTILINE)
+    assert re.match(r"usage: .*\n\n[A-Z]", text)
+    assert len(re.findall(r"^  candle-parity .*\n      \w", text, re.MULTILINE)) > 1
+    assert "\nExit codes: 0 " in text
+
+
 def test_help_has_a_usage_of_one_line_examples_exit_codes_and_where_to_read_more(help_of_run: str) -> None:
     assert help_of_run.startswith("usage: candle-parity run [OPTION...] [PATTERN...]\n\n")
     assert "\n  candle-parity run --kernels path/to/port\n      every kernel of a port\n" in help_of_run

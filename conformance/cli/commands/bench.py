@@ -17,7 +17,7 @@ from conformance.engine.timing.requests import TimeTrees
 from conformance.engine.timing.workload import SIZES
 from conformance.errors import UsageError
 from conformance.files import kernels_path
-from conformance.option import json_file
+from conformance.option import CHOICE, OUTPUT, json_file
 from conformance.port.config import config_beside
 from conformance.port.digest import tree_digest
 from conformance.record.assemble import shown
@@ -35,20 +35,57 @@ from conformance.writing import write_text
 _MEASURING = {"patterns": "PATTERN", "against": "--against", "size": "--size", "json": "--json"}
 """What says what to measure besides the options of every command that launches, by its name in the arguments."""
 
-EXAMPLES = (("candle-parity bench 'uexp_*' --kernels path/to/port --against other/port", "two trees side by side"),)
-EXIT_CODES = "0 measured; 1 something could not be measured, or the run was cut off; 2 bad usage or bad input"
+EXAMPLES = (
+    ("candle-parity bench --kernels path/to/port --json bench.json", "every kernel of a port, and a record of it"),
+    (
+        "candle-parity bench 'uexp_*' --kernels path/to/port --against other/port",
+        "some kernels of two trees, launched in turn",
+    ),
+    (
+        "candle-parity bench 'uexp_f32(shape=[512,512],layout=transposed)' --kernels path/to/port",
+        "one case instead of the two workloads of the spec",
+    ),
+    (
+        "candle-parity bench --kernels path/to/port --runtime isa --arch gfx942",
+        "count the instructions of AMD machine code; nothing is timed",
+    ),
+    ("candle-parity bench --from bench.json --md BENCH.md", "render a record again"),
+)
+EXIT_CODES = (
+    "0 everything was measured; 1 something could not be measured, or the run was stopped; 2 bad usage or bad input. "
+    "How fast a kernel is has no part in it"
+)
 
 
 def options(parser: CommandParser) -> None:
+    parser.description = (
+        "Times kernels on a GPU, or on the host, with a large and a small workload each. It does not judge them: run "
+        "does. With --runtime isa it counts instructions and bytes instead. docs/performance.md explains the figures."
+    )
     take_patterns(parser, OVER_CASES)
-    against = "time this tree's kernels in turn with the first's"
-    parser.add_argument("--against", type=kernels_path, metavar="PATH", help=against)
-    parser.add_argument("--size", choices=("large", "small"), help="default: both; on the cpu runtime small")
-    parser.add_argument("--json", type=json_file, metavar="F", help="write the record")
-    parser.add_argument("--md", type=Path, metavar="F", help="write the means by family as Markdown")
-    parser.add_argument("--every", action="store_true", help="print every workload, not families")
-    parser.add_argument(
-        "--from", dest="rendered", type=Path, metavar="RECORD", help="measure nothing: show what --json wrote"
+    choice, output = parser.group(CHOICE), parser.group(OUTPUT)
+    choice.add_argument(
+        "--against",
+        type=kernels_path,
+        metavar="PATH",
+        help="also time the kernels of this tree: each in turn with that of --kernels, and compare the two",
+    )
+    choice.add_argument(
+        "--size",
+        choices=("large", "small"),
+        help="only this workload of each kernel (default: both; on the cpu runtime only the small one)",
+    )
+    output.add_argument("--every", action="store_true", help="print a line for each workload instead of each family")
+    output.add_argument(
+        "--json", type=json_file, metavar="F", help="write every measurement as JSON; - is standard output"
+    )
+    output.add_argument("--md", type=Path, metavar="F", help="write the means of each family as Markdown")
+    output.add_argument(
+        "--from",
+        dest="rendered",
+        type=Path,
+        metavar="RECORD",
+        help="measure nothing: print, and render with --md, what --json wrote earlier",
     )
 
 

@@ -18,7 +18,7 @@ from conformance.cli.compile import compile_tree, first_error, missing_header
 from conformance.cli.usage import OVER_KERNELS, CommandParser, take_patterns
 from conformance.engine.modes import Tree
 from conformance.files import shipped_name
-from conformance.option import json_file, workers
+from conformance.option import COMPILATION, GATE, OUTPUT, RUN, json_file, workers
 from conformance.port.check.findings import OF_THE_WHOLE, CheckFinding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
 from conformance.port.check.report import OTHER_PARAMETERS, CheckReport, report_json, report_text
@@ -43,23 +43,42 @@ _LINES = "-gline-tables-only"
 """Adds the source lines of instructions to a code object, and changes none of these."""
 
 EXAMPLES = (
+    ("candle-parity check --kernels path/to/port", "a port that is to have every kernel of Candle's"),
+    ("candle-parity check --kernels path/to/port --partial", "a port that has some of them"),
+    ("candle-parity check --kernels path/to/port --module unary --json check.json", "one module, for a program"),
     (
-        "candle-parity check --kernels path/to/port --partial",
-        "names and parameters of what is there; a preprocessor reads the sources, nothing is compiled",
+        "candle-parity check --kernels path/to/port --arch gfx942,gfx1100",
+        "also compile for two GPUs, and check the code objects",
     ),
-    ("candle-parity check --kernels path/to/port --arch gfx942", "compile for a GPU too"),
 )
-EXIT_CODES = "0 clean (warnings are allowed); 1 findings; 2 a source cannot be read, or nothing is there to check"
+EXIT_CODES = (
+    "0 no findings (warnings are allowed); 1 findings; 2 bad usage, a source that cannot be read, or nothing to check"
+)
 
 
 def options(parser: CommandParser) -> None:
-    take_patterns(parser, OVER_KERNELS)
-    parser.add_argument("-j", "--jobs", type=workers, metavar="N", help="compilers at a time (default: 2)")
-    parser.add_argument(
-        "--partial", action="store_true", help="missing kernels, and kernels that are not Candle's, are no findings"
+    parser.description = (
+        "Compares the names and parameters of a port's kernels with Candle's, and looks for mistakes that the sources "
+        "show, such as a return before a barrier. A preprocessor reads the sources; nothing is compiled without "
+        "--arch, and nothing runs."
     )
-    parser.add_argument("--arch", metavar="LIST", help="compile the sources for these AMD targets and check that too")
-    parser.add_argument("--json", type=json_file, metavar="F", help="write every definition and finding")
+    take_patterns(parser, OVER_KERNELS)
+    parser.group(RUN).add_argument(
+        "-j", "--jobs", type=workers, metavar="N", help="how many preprocessors or compilers run at a time (default: 2)"
+    )
+    parser.group(COMPILATION).add_argument(
+        "--arch",
+        metavar="LIST",
+        help="compile the sources for these AMD targets, separated by commas, and check the code objects too",
+    )
+    parser.group(GATE).add_argument(
+        "--partial",
+        action="store_true",
+        help="allow missing kernels and kernels that are not Candle's: neither is a finding",
+    )
+    parser.group(OUTPUT).add_argument(
+        "--json", type=json_file, metavar="F", help="write every definition and finding as JSON; - is standard output"
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.dtypes import dtype
 from conformance.errors import UsageError
 from conformance.extras import missing
+from conformance.option import OUTPUT
 from conformance.own import UNTRUSTED
 from conformance.session.selection import check_cases, judgeable, own_left_out, print_left_out, select
 from conformance.session.setup import specs_without_port
@@ -32,16 +33,31 @@ from reference.expected import Expected
 FORMAT = "candle-parity goldens 2"
 """The value of ``format`` in the metadata; docs/goldens.md describes it."""
 
-EXAMPLES = (("candle-parity export 'uexp_*' --safetensors cases", "inputs and expected outputs for other tests"),)
+EXAMPLES = (
+    ("candle-parity export 'uexp_*' --safetensors cases", "every case of some kernels"),
+    (
+        "candle-parity export badd_f32 'uexp_*(layout=transposed;*)' --safetensors cases",
+        "a kernel, and the transposed cases of others",
+    ),
+    ("candle-parity export --module unary --seed-salt 7 --safetensors cases", "a module, with other input data"),
+)
+EXIT_CODES = "0 written; 2 bad usage or bad input, or no case is left to write"
 
 
 def options(parser: CommandParser) -> None:
     parser.description = (
         "Writes DIR/MODULE/KERNEL.safetensors with the inputs, parameters and expected outputs of each case "
-        "(docs/goldens.md); nothing is compiled or launched. Needs candle-parity[export]."
+        "(docs/goldens.md). The expected outputs are those of the reference: nothing is compiled or launched. Needs "
+        "the extra candle-parity[export]."
     )
     take_patterns(parser, OVER_CASES)
-    parser.add_argument("--safetensors", type=Path, required=True, metavar="DIR", help="the folder for the files")
+    parser.group(OUTPUT).add_argument(
+        "--safetensors",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the folder for the files, which is made where it is missing; files of the same names are replaced",
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -22,6 +22,7 @@ from conformance.cache import locked
 from conformance.cli.usage import CommandParser
 from conformance.errors import UsageError
 from conformance.files import own_module
+from conformance.option import CHOICE, OUTPUT, RUN
 from conformance.port.config import config_beside
 from conformance.reading import read_text, shortened
 from conformance.record import Port, read_record, write_record, write_text
@@ -57,18 +58,47 @@ class _Listed:
 EXAMPLES = (
     (
         "candle-parity ports ports.toml --checkouts checkouts --out records --fetch",
-        "clone and judge the ports of a list",
+        "fetch the ports of a list at their commits, and judge them",
     ),
+    ("candle-parity ports ports.toml --checkouts checkouts --out records --only mine", "judge one of them again"),
 )
-EXIT_CODES = "0 every port has a record; 2 one has none, bad usage or bad input"
+EXIT_CODES = (
+    "0 every run left a record, whatever its verdict; 2 a run left none, or bad usage or bad input, such as a checkout "
+    "at another commit than the list's"
+)
 
 
 def options(parser: CommandParser) -> None:
-    parser.add_argument("list", type=Path, metavar="LIST", help="ports.toml")
-    parser.add_argument("--checkouts", type=Path, required=True, metavar="DIR", help="the folder with their checkouts")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder for the records")
-    parser.add_argument("--fetch", action="store_true", help="first fetch the ports that are not among the checkouts")
-    parser.add_argument("--only", action="append", metavar="NAME", help="this port; may be given several times")
+    parser.description = (
+        "Judges each port of a list at the commit that the list names, by each of the runs that it asks for, and "
+        "writes a record for each run, from which board makes a page. docs/board.md has the format of the list."
+    )
+    choice = parser.group(CHOICE)
+    parser.add_argument(
+        "list", type=Path, metavar="LIST", help="a TOML file with a table [[port]] for each port, such as ports.toml"
+    )
+    choice.add_argument(
+        "--checkouts",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the folder of the ports' repositories, each in a folder with the port's name",
+    )
+    choice.add_argument(
+        "--only", action="append", metavar="NAME", help="judge only the port of this name; may be given several times"
+    )
+    parser.group(RUN).add_argument(
+        "--fetch",
+        action="store_true",
+        help="first fetch, by git over https, the ports that are not among the checkouts",
+    )
+    parser.group(OUTPUT).add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the folder for the records, which is made where it is missing",
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -41,12 +41,25 @@ _PROVENANCE = {
 _PACKERS = 4
 """Modules compressed at a time: more would hold most of the recording in memory at once."""
 
-EXAMPLES = (("candle-parity record traces 'uexp_*' --kernels path/to/port", "what kernels answer, for replay"),)
-EXIT_CODES = "0 recorded; 1 some launches were not; 2 bad usage or bad input"
+EXAMPLES = (
+    ("candle-parity record traces --kernels path/to/port", "every kernel, on this machine's GPU or the host"),
+    ("candle-parity record traces 'uexp_*' --kernels path/to/port --runtime cuda", "some, on an NVIDIA GPU"),
+)
+EXIT_CODES = (
+    "0 every launch was recorded; 1 some were not, such as those of a kernel that does not compile; 2 bad usage or "
+    "bad input"
+)
 
 
 def options(parser: CommandParser) -> None:
-    parser.add_argument("out", type=Path, metavar="OUT", help="a new or empty folder for the traces")
+    parser.description = (
+        "Launches kernels over the cases of the specs and writes what they were given and what they left in memory to "
+        "OUT/MODULE.traces.xz; reference/traces/README.md describes these files. The answers are not judged: replay "
+        "compares other kernels, or the reference, with them."
+    )
+    parser.add_argument(
+        "out", type=Path, metavar="OUT", help="the folder for the traces: a new one, or one that is empty"
+    )
     take_patterns(parser, OVER_CASES)
 
 
