@@ -65,6 +65,9 @@ class Setup(Settings):
     nothing is left out."""
     dtypes: tuple[DeclaredDType, ...] = ()
     """Those that own kernels have besides Candle's."""
+    declared_settings: tuple[str, ...] = ()
+    """The names of the settings, such as ``wave``, that have the value of the port's file: the command line leaves them
+    open."""
 
     def command_for(self, kernel: Kernel) -> str:
         """``command`` for a case of ``kernel``: without ``--own`` where that is Candle's, which needs no trust."""

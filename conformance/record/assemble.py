@@ -39,10 +39,10 @@ def assemble(
     shard: str | None = None,
     others: Mapping[str, str] = MappingProxyType({}),
 ) -> Record:
-    """The record of ``result`` over every kernel of ``specs``; kernels without an outcome are ``not_run``.
+    """The record of ``result``. It has a row for every kernel of ``specs``; kernels without an outcome are ``not_run``.
 
-    ``recordings`` is what the trace files of a replay say of themselves. Of a ``shard``, ``others`` has the shards of
-    the kernels that were selected and that it leaves to them.
+    ``patterns`` are those of the command line. ``recordings`` is what the trace files of a replay say of themselves.
+    For a run of one ``shard``, ``others`` has the selected kernels that other shards judge, each with its shard.
     """
     reasons = result.settled(specs.loaded_by_name, specs.launchers).reasons
     judged = [(specs.entry(name), outcome) for name, outcome in result.outcomes.items()]
@@ -108,6 +108,7 @@ def _run(specs: Specs, result: Result, recordings: Sequence[Mapping[str, Any]]) 
         source_lines=result.source_lines,
         config=None if tree is None or not tree.declared.file else shown(Path(tree.declared.file)),
         candle_before=None if tree is None else tree.declared.candle_before,
+        declared_settings=setup.declared_settings,
         target=setup.arch if executes else None,
         complete=not result.interrupted,
         sandbox=ready.sandbox,
@@ -152,7 +153,10 @@ def _identity(specs: Specs, tree: Tree | None, options: tuple[str, ...] = ()) ->
 
 
 def shown_options(options: BuildOptions) -> tuple[str, ...]:
-    """What sources are compiled with, of the command line and of the port's file, as on the command line."""
+    """The options that sources are compiled with, as they would stand on the command line: ``("-I shim", "-D A=1")``.
+
+    Those of the command line and of the port's file are both in it.
+    """
     headers = [shown(header) if header.is_absolute() else str(header) for header in options.forced]
     return (
         *(f"-I {shown(folder)}" for folder in options.include_dirs),
@@ -166,9 +170,11 @@ def shown_options(options: BuildOptions) -> tuple[str, ...]:
 
 
 def shown(path: Path) -> str:
-    """``path`` relative to the working directory where it lies in it or next to it: a record names no home directory.
+    """How a record names ``path``: relative to the working directory if it lies below it or next to it, else as it is
+    given.
 
-    What is part of an installation is called so; ``kernels`` alone is always the harness's own.
+    So a record does not contain the name of a home directory. What comes with an installation has a name of its own,
+    and ``kernels`` alone always stands for the harness's own.
     """
     name = shipped_name(path)
     if name is not None:
@@ -190,12 +196,13 @@ def build_record(
     broken: Mapping[str, Mapping[str, str]],
     lacking: Mapping[str, Mapping[str, str]],
 ) -> Record:
-    """The record of one ``build``: every kernel ``not_run``, with what it compiles for.
+    """The record of a ``build``: every kernel is ``not_run``, and says which AMD targets it compiles for.
 
-    ``objects`` has the code objects of each target, labelled with their source, with kernels under Candle's names;
-    ``failed`` the first error of each source that does not compile, ``broken`` that of each kernel which is not in its
-    source's object, ``lacking`` the header that the installation does not have for a source. Where there are own
-    kernels the record has all of them; kernels that no spec has are left out.
+    All arguments with a mapping are by target. ``objects`` are its code objects, labelled with their sources, whose
+    kernels have Candle's names. ``failed`` has the first error of each source that does not compile, ``broken`` the
+    first error of each kernel that is missing from its source's object, and ``lacking`` the header that this
+    installation does not have for a source. The port's own kernels are all in the record if there are some. Kernels
+    that no spec has are left out.
     """
     when = started.strftime(_STARTED)
     compiled: dict[str, dict[str, Resources]] = {}

@@ -24,10 +24,10 @@ pairs are slower."""
 
 
 class TreeTiming(Row):
-    """One tree's kernel in a workload: milliseconds (median and quartiles of ``launches``) and what it takes.
+    """The times of one tree's kernel in one workload: median and quartiles of ``launches``, in milliseconds.
 
-    ``registers`` of a thread, ``local`` (scratch) bytes of a thread, static ``shared`` bytes of a block; ``occupancy``
-    is the share of a multiprocessor's threads that can be resident.
+    ``registers`` and ``local`` are those of a thread (``local``: scratch, in bytes), ``shared`` is a block's static
+    shared memory in bytes, and ``occupancy`` the share of a multiprocessor's threads that can be resident.
     """
 
     ms: PositiveFloat
@@ -54,10 +54,13 @@ class _LaunchedCase(Row):
 
 
 class WorkloadResult(_LaunchedCase):
-    """One case, timed. ``operations`` is the least that the launch computes; ``copy_gbps`` is what a
-    device-to-device copy of as many bytes reached, ``floor_ms`` what an empty kernel with the same grid and block took,
-    in milliseconds, where one was launched. ``ratio`` is the other tree's time over ours, the median over
-    neighbouring pairs of launches, with its quartiles."""
+    """One case that was timed.
+
+    ``operations`` is the least number of operations that the launch needs. ``copy_gbps`` is what a copy of as many
+    bytes on the device reached, in 10^9 bytes per second. ``floor_ms`` is the time of an empty kernel with the same
+    grid and block, in milliseconds; ``None`` where none was launched. ``ratio`` is the other tree's time divided by
+    ours: the median over neighbouring pairs of launches, with its quartiles.
+    """
 
     operations: PositiveInt | None
     copy_gbps: PositiveFloat
@@ -70,32 +73,33 @@ class WorkloadResult(_LaunchedCase):
 
     @property
     def gbps(self) -> float:
-        """Bytes over time, in 10^9 bytes a second."""
+        """The bytes that the launch needs to move, divided by its median time: 10^9 bytes per second."""
         return self.bytes / self.ours.ms / 1e6
 
     @property
     def share(self) -> float:
-        """Of the copy's rate."""
+        """``gbps`` divided by the rate of the copy."""
         return self.gbps / self.copy_gbps
 
     @property
     def bound_share(self) -> float:
-        """The longer of the copy's time and the empty kernel's, over ours."""
+        """The least possible time divided by ours, 1 at best. The least possible time is that of the copy, or of the
+        empty kernel where that takes longer."""
         return max(self.share, (self.floor_ms or 0) / self.ours.ms)
 
     @property
     def gops(self) -> float | None:
-        """Operations over time, in 10^9 a second."""
+        """The operations divided by the median time: 10^9 per second. ``None`` where memory is the limit."""
         return None if self.operations is None else self.operations / self.ours.ms / 1e6
 
     @property
     def slower(self) -> bool:
-        """Whether it is slower than the other tree's beyond noise."""
+        """Whether the kernel is slower than the other tree's by more than noise; false without another tree."""
         return self.ratio is not None and self.ratio_high is not None and self.ratio < 1 - NOISE and self.ratio_high < 1
 
 
 class CountResult(_LaunchedCase):
-    """One case of which was counted what its launch does, on a runtime that interprets it: no time is known of it.
+    """One case whose instructions and memory accesses were counted by a runtime that interprets it. It has no time.
 
     ``elements`` are those of its largest buffer.
     """
@@ -105,9 +109,12 @@ class CountResult(_LaunchedCase):
 
 
 class BenchRun(Row):
-    """What was timed, on what, and when; fields as in ``conformance.record.model.RunInfo``, those of the other tree
-    with ``against``. ``copy_gbps`` is the highest rate that a copy on the device reached, at whatever size. A run
-    that was stopped is not ``complete``: it has some of ``planned`` workloads."""
+    """What was timed, on what, and when. Fields have the meaning of those of ``conformance.record.model.RunInfo``;
+    those that begin with ``against`` are of the other tree.
+
+    ``copy_gbps`` is the highest rate that a copy on the device reached, at any size, in 10^9 bytes per second. A run
+    that was stopped is not ``complete``: it has some of ``planned`` workloads.
+    """
 
     runtime: str
     device: str
@@ -131,7 +138,7 @@ class BenchRun(Row):
 
 
 class BenchRecord(Row):
-    """One bench run, schema 1."""
+    """The record of a ``bench`` run, schema 1, as ``bench --json`` writes it."""
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     bench: BenchRun
@@ -141,7 +148,7 @@ class BenchRecord(Row):
 
 
 def workload_result(kernel: Kernel, measured: Measurement) -> WorkloadResult:
-    """``measured`` with its medians, quartiles and pairwise ratios."""
+    """The row of a case that was ``measured``: its medians, quartiles and ratios of pairs."""
     ours, *others = measured.timings
     low, ratio, high = None, None, None
     if others:
@@ -162,7 +169,7 @@ def workload_result(kernel: Kernel, measured: Measurement) -> WorkloadResult:
 
 
 def count_result(kernel: Kernel, counted: Counted) -> CountResult:
-    """``counted`` with what the specs say of its kernel."""
+    """The row of a case that was ``counted``."""
     return CountResult(**_launched(kernel, counted), elements=counted.elements, counts=counted.counts)
 
 
@@ -193,7 +200,7 @@ def _tree(timing: Timing) -> TreeTiming:
 
 
 def bench_text(record: BenchRecord) -> str:
-    """The record as JSON text, a line per workload."""
+    """The record as JSON, with a line for each workload."""
     data = record.model_dump(mode="json", by_alias=True)
     workloads = data.pop("workloads")
     head = json.dumps(data, indent=1, ensure_ascii=False)
@@ -202,7 +209,7 @@ def bench_text(record: BenchRecord) -> str:
 
 
 def read_bench(path: Path) -> BenchRecord:
-    """Reads what ``bench --json`` wrote; raises ``FileError``."""
+    """The record in the file at ``path``, which ``bench --json`` wrote. Raises ``FileError``."""
     try:
         # Through JSON text once more: tuples come as lists, which strict models take from JSON alone.
         return BenchRecord.model_validate_json(json.dumps(read_json(path, pipe=True)))

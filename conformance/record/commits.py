@@ -20,16 +20,18 @@ SHOWN = 12
 
 
 def commit_of(path: Path) -> str | None:
-    """The first ``SHOWN`` digits of the commit that the port is at, with ``-dirty`` when its files differ.
+    """The commit that the port at ``path`` is at: the first ``SHOWN`` digits, and ``-dirty`` if its files differ from
+    it.
 
-    ``None`` where the port is in no commit: outside a git checkout, and untracked or ignored inside one.
+    ``None`` where the port is in no commit: outside of a git checkout, or untracked or ignored inside of one.
     """
     found = whole_commit_of(path)
     return None if found is None else _shown(*found)
 
 
 def whole_commit_of(path: Path) -> tuple[str, bool] | None:
-    """The whole hash of the commit that the port is at, and whether its files differ; see ``commit_of``."""
+    """The full hash of the commit that the port at ``path`` is at, and whether its files differ. ``None`` as
+    ``commit_of``."""
     folder = path.resolve() if path.is_dir() else path.resolve().parent
     try:
         sources = [source.path for source in find_sources(path)]
@@ -42,8 +44,10 @@ def whole_commit_of(path: Path) -> tuple[str, bool] | None:
 
 
 def harness_commit() -> str | None:
-    """The commit of candle-parity, with ``-dirty`` when what it judges by differs: that of its checkout, or the one
-    that its installed version names; ``None`` where neither is known."""
+    """The commit of candle-parity itself, with ``-dirty`` if files differ that verdicts depend on.
+
+    It is that of the checkout, or the one in the installed version's name; ``None`` where neither is known.
+    """
     root = checkout()
     if root is not None:
         repository = Repository(root)

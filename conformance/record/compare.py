@@ -36,10 +36,10 @@ _OF_LAUNCHERS = (_OLD_IDLE, _NOT_SELECTED)
 
 @dataclass(frozen=True)
 class Change:
-    """A kernel that both records have a verdict on, and that is not the same in both.
+    """A kernel that has a verdict in both records, and not the same one.
 
-    ``failing`` are the ids of cases that passed before and fail now, ``passing`` of those that failed before and pass
-    now. ``counts`` says ``3 of 30 cases fail, before 2`` where an older record tells no more than that.
+    ``failing`` are the ids of cases that passed in the old record and fail in the new one, ``passing`` of those that
+    failed and pass now. An older record does not name the cases; then ``counts`` says ``3 of 30 cases fail, before 2``.
     """
 
     kernel: str
@@ -53,18 +53,19 @@ class Change:
 
     @property
     def gone(self) -> bool:
-        """Whether sources defined the kernel before, and none does now."""
+        """Whether a source defined the kernel in the old record, and none does in the new one."""
         return self.after == "missing" and self.before != "missing"
 
     @property
     def new(self) -> bool:
-        """Whether no source defined the kernel before, and one does now."""
+        """Whether no source defined the kernel in the old record, and one does in the new one."""
         return self.before == "missing" and self.after != "missing"
 
 
 @dataclass(frozen=True)
 class Distance:
-    """The largest error of a kernel that passes in both records, in ulp (``None``: beyond counting)."""
+    """The largest error of a kernel that passes in both records, in ulp. ``None`` means that no number of ulp expresses
+    it."""
 
     kernel: str
     before: float | None
@@ -73,11 +74,11 @@ class Distance:
 
 @dataclass(frozen=True)
 class Changed:
-    """What differs between two lists of rows, over those that both have a verdict on.
+    """What differs between two lists of rows, over the kernels that have a verdict in both.
 
-    ``declared`` became worse, and the port declares why: nothing counts them. ``left_out`` has, by reason, the kernels
-    that only one of the records judged, ``unjudged`` those with a verdict in the old one and none in the new one,
-    though the specs have them.
+    ``declared`` are kernels that became worse in a way that the port declares; they do not count as worse. ``left_out``
+    has, by reason, the kernels that only one of the records judged. ``unjudged`` are those with a verdict in the old
+    record and none in the new one, although the specs still have them.
     """
 
     worse: tuple[Change, ...]
@@ -90,16 +91,16 @@ class Changed:
 
     @property
     def compared(self) -> int:
-        """How many kernels both records have a verdict on."""
+        """The number of kernels with a verdict in both records."""
         return self.same + len(self.worse) + len(self.better) + len(self.declared)
 
 
 @dataclass(frozen=True)
 class Comparison(Changed):
-    """What ``new`` has that ``old`` has not: of the kernels in its own fields, of the launchers in ``launchers``,
-    of the port's own kernels in ``own``.
+    """What differs between the records ``old`` and ``new``.
 
-    ``differing`` names the facts of the runs that are not the same.
+    Its own fields are about Candle's kernels, ``launchers`` is about launchers, ``own`` about the port's own kernels.
+    ``differing`` names the facts of the two runs that are not the same, such as the device.
     """
 
     old: Record
@@ -110,17 +111,17 @@ class Comparison(Changed):
 
     @property
     def parts(self) -> Mapping[Entry, Changed]:
-        """What differs, by kind of entry: of those that comparisons look at."""
+        """What differs by kind of entry: kernels, launchers, own kernels. Library calls are not compared."""
         return {"kernel": self, "launcher": self.launchers, "own": self.own}
 
     @property
     def same_place(self) -> bool:
-        """Whether both were judged by the same cases on the same kind of device."""
+        """Whether both runs used the same cases on the same kind of device."""
         return all(getattr(self.old.run, name) == getattr(self.new.run, name) for name in _PLACE)
 
 
 def compare(old: Record, new: Record) -> Comparison:
-    """What became of the kernels and the launchers of ``old`` in ``new``; see ``Comparison``."""
+    """What became better, worse or incomparable from ``old`` to ``new``."""
     kernels = _changed(old, old.kernels, new, new.kernels, _OF_KERNELS)
     launchers = _changed(old, _launchers(old, new), new, _launchers(new, old), _OF_LAUNCHERS)
     own = _changed(old, old.own, new, new.own, _OF_LAUNCHERS)
@@ -179,13 +180,15 @@ def _launchers(record: Record, other: Record) -> tuple[KernelResult, ...]:
 
 
 def compared_rows(record: Record) -> list[KernelResult]:
-    """The rows of ``record`` that comparisons look at."""
+    """The rows of ``record`` that a comparison is about: kernels, launchers, own kernels."""
     return [row for entry, kind in ENTRY_ROWS.items() if kind.in_baseline for row in record.rows_of(entry)]
 
 
 def same_rows(one: Record, other: Record) -> bool:
-    """Whether the records have the same rows, launchers too, apart from how long kernels took. Where one of them ran
-    the cases without a part in the verdict and the other did not, these are left out too."""
+    """Whether two records have the same rows, launchers included, apart from how long kernels took.
+
+    Cases without a part in the verdict are ignored if only one of the two runs had them.
+    """
     rows, others = compared_rows(one), compared_rows(other)
     return len(rows) == len(others) and all(map(_same_row, rows, others))
 

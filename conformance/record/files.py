@@ -17,7 +17,8 @@ from conformance.writing import FileError, write_text
 
 
 def record_text(record: Record) -> str:
-    """The record as JSON text (no infinities, no NaN), indented by one blank so that differences can be read."""
+    """The record as JSON text, without infinities and NaN. It is indented by one blank, so that a diff of two can be
+    read."""
     content = record.model_dump(mode="json", by_alias=True)
     # Most ports have no kernels of their own: their records are as before there was such a thing.
     for part, key, nothing in ((content, "own", []), (content["run"], "own_digest", None)):
@@ -27,12 +28,16 @@ def record_text(record: Record) -> str:
 
 
 def write_record(record: Record, path: Path) -> None:
-    """Writes the record in one step, as ``write_text``."""
+    """Write ``record`` to ``path`` in one step, compressed by suffix, as ``conformance.writing.write_text``. Raises
+    ``FileError``."""
     write_text(path, record_text(record))
 
 
 def read_record(path: Path) -> Record:
-    """Reads a record; raises ``FileError`` for a file that is absent, not JSON, of another schema or inconsistent."""
+    """The record in the file at ``path``.
+
+    Raises ``FileError`` for a file that is absent, is not JSON, has another schema, or contradicts itself.
+    """
     try:
         data: Any = read_json(path, pipe=True)
     except OSError as cause:
@@ -54,9 +59,10 @@ def read_record(path: Path) -> Record:
 
 
 def check_specs(record: Record, specs: Specs, path: Path) -> None:
-    """Raises ``FileError`` where the record at ``path`` is of other specs, or lacks kernels of these or has others.
+    """Raises ``FileError`` where the record at ``path`` is of other specs than ``specs``, or of other kernels.
 
-    A record of an earlier version of the harness's own specs may differ, and so may one from before the digest.
+    Two records are let through: one of an earlier version of the harness's own specs, and one that is older than
+    digests.
     """
     run = record.run
     if run.specs_digest is None:

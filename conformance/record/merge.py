@@ -20,16 +20,16 @@ _NAMED = 3
 
 
 def merge(records: Sequence[Record]) -> list[Record]:
-    """One record per run, in the order of their first appearance.
+    """One record for each run that ``records`` are parts of, in the order in which the runs first appear.
 
-    Two records are parts of one run when they are of one device and host, ``of_one_run`` and what the port declares
-    are equal, and no kernel was run in both; where one was, they stay apart, so that no result hides another. The
-    merged run starts with the earliest part and lasts as long as all together. Records of ``run --shard`` are joined
-    by ``join_shards``.
+    Two records are parts of one run if the device, the host, what ``of_one_run`` holds and the port's declarations are
+    the same, and no kernel was judged in both. If one was, they stay apart, so that no result hides another. The merged
+    run starts when the earliest part did, and its seconds are the sum. Records of ``run --shard`` are joined by
+    ``join_shards``.
 
-    Records of ``build`` are not runs: each is added to every run of the same sources, specs and declarations, so that
-    the run's kernels say what they compile for, and stands alone only where no run is of its kernels path. Raises
-    ``FileError`` when a run is, but of other sources or declarations.
+    A record of ``build`` is no run. It is added to every run of the same sources, specs and declarations, whose kernels
+    then say what they compile for. It stays alone where there is no run of its kernels path. Raises ``FileError`` where
+    there is one, of other sources or declarations.
     """
     runs = _runs(_with_shards_joined([record for record in records if record.run.runtime != BUILD]))
     builds = _builds([record for record in records if record.run.runtime == BUILD])
@@ -51,7 +51,8 @@ def merge(records: Sequence[Record]) -> list[Record]:
 
 
 def kept_apart(records: Sequence[Record]) -> list[str]:
-    """A sentence for each of ``records`` that differs from an earlier part of a run only in what the port declares."""
+    """A sentence for each of ``records`` that would be part of an earlier one's run, had the port not changed its
+    declarations."""
     runs = [record for record in records if record.run.runtime != BUILD]
     found: list[str] = []
     for number, record in enumerate(runs):
@@ -152,6 +153,9 @@ def _of_all(runs: Sequence[RunInfo]) -> dict[str, Any]:
     return {
         "run_id": runs[0].run_id if len({run.run_id for run in runs}) == 1 else None,
         "infrastructure": tuple(dict.fromkeys(text for run in runs for text in run.infrastructure)),
+        "declared_settings": tuple(
+            name for name in runs[0].declared_settings if all(name in run.declared_settings for run in runs)
+        ),
         "started": min(run.started for run in runs),
         "seconds": sum(run.seconds for run in runs),
         "source_lines": dict(sorted({file: n for run in runs for file, n in run.source_lines.items()}.items())),
@@ -176,29 +180,29 @@ def _says_more(row: KernelResult, other: KernelResult) -> bool:
 
 
 def elsewhere(shard: str) -> str:
-    """The message of a kernel that another shard judges."""
+    """The message of a kernel that the shard ``shard`` (``3/4``) judges."""
     return f"{_IN}{shard}"
 
 
 def is_of_other_shard(row: KernelResult) -> bool:
-    """Whether ``row`` of a shard's record is of a kernel that it leaves to another."""
+    """Whether ``row``, of a shard's record, is of a kernel that another shard judges."""
     return row.status == "not_run" and (row.message or "").startswith(_IN)
 
 
 def is_shard(record: Record) -> bool:
-    """Whether the record is of one of several shards."""
+    """Whether the record is of one shard of a run."""
     index, _, of = (record.run.shard or "").partition("/")
     plain = all(part.isascii() and part.isdecimal() and len(part) < 6 for part in (index, of))
     return plain and 1 <= int(index) <= int(of)
 
 
 def join_shards(records: Sequence[Record]) -> list[Record]:
-    """A record for each run that ``records``, all of shards, are parts of.
+    """One record for each run of which ``records``, all of shards, are parts.
 
-    Shards of one run have the same number of shards, selection, sources, specs, options and runtime; they may be of
-    several hosts. A shard that is given again counts once where the verdicts are the same, and begins another run where
-    they are not, so that no result hides another. The joined record is that of a run without shards, apart from times;
-    where a shard is missing, its kernels have no verdict and ``missing_shards`` names it.
+    Shards are of one run if their number, selection, sources, specs, options and runtime are the same. They may be of
+    several hosts. A shard that is there twice counts once if the verdicts are the same. If they differ, it begins
+    another run, so that no result hides another. The joined record is the one that a run without shards would have,
+    apart from times. If a shard is missing, its kernels have no verdict, and ``missing_shards`` names it.
     """
     runs: list[tuple[Hashable, dict[str, Record]]] = []
     for record in records:
@@ -213,7 +217,8 @@ def join_shards(records: Sequence[Record]) -> list[Record]:
 
 
 def contradictions(records: Iterable[Record]) -> list[str]:
-    """Sentences about kernels on which records of the same sources and the same kind of device disagree."""
+    """Sentences about kernels that have different verdicts in records of the same sources and the same kind of
+    device."""
     found: dict[tuple[Hashable, str], tuple[Record, KernelResult]] = {}
     pairs: dict[tuple[int, int], tuple[Record, Record, list[str]]] = {}
     for record in records:
@@ -234,7 +239,7 @@ def contradictions(records: Iterable[Record]) -> list[str]:
 
 
 def gaps(records: Iterable[Record]) -> list[str]:
-    """Sentences about the shards that joined records lack."""
+    """Sentences about the shards that are missing from joined records."""
     return [_sentence(record, shard) for record in records for shard in record.run.missing_shards]
 
 

@@ -154,6 +154,9 @@ class RunInfo(Row):
     """The file that declares the port's choices."""
     declared: str | None = None
     """A digest of these choices (null: no kernel was run, or the record is older than the field)."""
+    declared_settings: Texts = ()
+    """Which of "runtime", "arch", "wave" and "kernels" were not given on the command line and have their value from the
+    file of ``config`` (empty also in records older than the field)."""
     candle_before: str | None = None
     """The commit of Candle from which on the port declares not to follow its changes."""
     target: str | None = None
@@ -300,7 +303,7 @@ class Record(Row):
 
 
 def summarise(kernels: Iterable[KernelResult]) -> Summary:
-    """Counts ``kernels`` by status. The coverage is rounded to 4 decimals and is 0 without kernels."""
+    """The counts of ``kernels`` by status. The coverage is rounded to 4 decimals, and 0 without kernels."""
     rows = list(kernels)
     counts = Counter(row.status for row in rows)
     return Summary.model_validate(

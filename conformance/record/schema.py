@@ -16,7 +16,7 @@ SCHEMA = ROOT / "docs" / "record.schema.json"
 
 
 def descriptions() -> dict[str, dict[str, str]]:
-    """By class and field, the text below the field. Fields have the names that they have in a record."""
+    """The text below each field of the models, by class and by the field's name in a record."""
     found: dict[str, dict[str, str]] = {}
     for node in (*ast.parse(inspect.getsource(outcome)).body, *ast.parse(inspect.getsource(model)).body):
         if not isinstance(node, ast.ClassDef):

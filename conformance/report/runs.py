@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from conformance.files import KERNELS, SHIPPED, SHIPPED_KERNELS, SHIPPED_TRACES
 from conformance.record import Record, RunInfo
@@ -137,6 +138,13 @@ def _declared(run: RunInfo) -> str:
     return f"{run.config}{digest}" if run.config else ""
 
 
+def _told(run: RunInfo, setting: str | None, text: str) -> str:
+    """``text``, and behind it that ``setting`` was declared by the port where the command line did not give it."""
+    if setting not in run.declared_settings or run.config is None:
+        return text
+    return f"{text}, declared by {PurePath(run.config).name}"
+
+
 def _orders(run: RunInfo) -> str:
     if run.orders:
         return ", ".join(run.orders)
@@ -156,10 +164,12 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
     The text is empty for what concerns only machines that have ROCm or signs of it.
     """
     minutes, seconds = divmod(run.seconds, 60)
+    kind = known_kind(run.runtime)
+    of_device = kind is not None and kind.arch_variable is not None  # --arch chooses the device, not macros
     return [
         ("Executed", executed(run)),
-        ("Runtime", run.runtime if run.subject == "kernels" else NOTHING_RUNS.name),
-        ("Device", run.device + (f" ({run.arch})" if run.arch else "")),
+        ("Runtime", _told(run, "runtime", run.runtime) if run.subject == "kernels" else NOTHING_RUNS.name),
+        ("Device", _told(run, "arch" if of_device else None, run.device + (f" ({run.arch})" if run.arch else ""))),
         ("Host", run.host or "–"),
         ("Why on the host", run.fallback or ""),
         ("HIP", ", ".join(part for part in (run.hip_version, run.library) if part)),
@@ -168,12 +178,12 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
         ("Emulator", run.emulator or ""),
         ("Devices left out", "; ".join(run.left_out_devices)),
         ("Devices hidden by", ", ".join(run.visible)),
-        ("Wave size", "–" if run.wave is None else str(run.wave)),
+        ("Wave size", "–" if run.wave is None else _told(run, "wave", str(run.wave))),
         ("Thread orders", _orders(run)),
-        ("Kernels", run.kernels or "–"),
+        ("Kernels", _told(run, "kernels", run.kernels) if run.kernels else "–"),
         ("Compiled with", " ".join(one for one in run.options if one not in judged_with(run.options))),
         ("Judged with", " ".join(judged_with(run.options))),
-        ("Macros of", run.target or ""),
+        ("Macros of", _told(run, "arch", run.target) if run.target else ""),
         ("Declared in", _declared(run)),
         ("Commit of the port", run.git or "–"),
         ("Commit of the harness", run.harness or "–"),

@@ -10,8 +10,10 @@ from conformance.repository import RepositoryError, committed_below
 
 
 def check_cache() -> None:
-    """Raises ``UsageError`` where a repository has committed files in the cache folder: objects and verdicts that it
-    made up would be taken for ours."""
+    """Raises ``UsageError`` where the cache folder holds files that a repository has committed.
+
+    Their author could have made up code objects and verdicts, which a run would take for its own.
+    """
     folder = cache_folder()
     if not os.path.lexists(folder):
         return

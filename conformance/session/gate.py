@@ -34,19 +34,21 @@ _JOIN = "candle-parity report SHARD... with the same options"
 
 @dataclass(frozen=True)
 class SelectedPart:
-    """The ``rows`` that were selected out of ``total`` of the specs, of one kind of entry."""
+    """What was selected of one kind of entry (kernels, launchers, own kernels): its ``rows``, out of ``total`` in the
+    specs."""
 
     rows: Sequence[KernelResult] = ()
     total: int = 0
 
     @property
     def passed(self) -> int:
+        """How many of the rows have the status ``pass``."""
         return sum(row.status == "pass" for row in self.rows)
 
     @property
     def conditional(self) -> int:
-        """How many of these the port launches in some cases only, as it declares (``when``): the others did not
-        count."""
+        """How many kernels the port launches under a condition only, which it declares (``when``): the other cases do
+        not count."""
         return sum(row.status == "pass" and row.launched_when is not None for row in self.rows)
 
 
@@ -55,10 +57,13 @@ NONE = SelectedPart()
 
 @dataclass(frozen=True)
 class Judged:
-    """What the gates decide of. ``specs`` follows the count of kernels where they are not the harness's own: `` of the
-    given specs DIR``. ``problems`` are what the port declares and does not hold, a failure of the run each. Of a
-    ``shard`` no gate decides: they are for all shards together. ``undecided`` says what makes the exit code 2 in any
-    case, ``spoiled`` names a failure that overrides any gate."""
+    """What the gates decide about.
+
+    ``specs`` follows the count of kernels where the specs are not the harness's own: `` of the given specs DIR``.
+    ``problems`` are sentences about declarations of the port that do not hold; each is a failure of the run. With a
+    ``shard`` no gate decides, as gates are for all shards together. ``undecided`` says why the exit code is 2 in any
+    case. ``spoiled`` names a failure that counts whatever the gates say.
+    """
 
     parts: Mapping[Entry, SelectedPart]
     specs: str = ""
@@ -68,16 +73,16 @@ class Judged:
     spoiled: str | None = None
 
     def part(self, entry: Entry) -> SelectedPart:
-        """What was selected of one kind."""
+        """What was selected of the kind ``entry``."""
         return self.parts.get(entry, NONE)
 
     @property
     def rows(self) -> list[KernelResult]:
-        """All that was selected."""
+        """All selected rows, of every kind."""
         return [row for entry in ENTRIES for row in self.part(entry).rows]
 
     def counting(self, entry: Entry) -> Sequence[KernelResult]:
-        """Those of one kind that have to be at parity: a launcher that no source defines does not, unless only
+        """The rows of one kind that have to be at parity. Launchers that no source defines are left out, unless only
         launchers were selected."""
         rows = self.part(entry).rows
         if ROWS[entry].must_be_there or len(rows) == len(self.rows):
@@ -87,8 +92,11 @@ class Judged:
 
 @dataclass(frozen=True)
 class Decision:
-    """The exit code; ``line`` is what the gates say on standard output (``None`` without a gate), ``launchers`` and
-    ``own`` what the gates of launchers and of own kernels say, ``why`` are the sentences for standard error."""
+    """What the gates decide: the exit ``code`` and the sentences that explain it.
+
+    ``line`` is what they say of kernels on standard output (``None`` without a gate), ``launchers`` and ``own`` what
+    they say of launchers and own kernels. ``why`` are the sentences for standard error.
+    """
 
     code: int
     line: str | None = None
@@ -98,20 +106,22 @@ class Decision:
 
     @property
     def lines(self) -> list[str]:
-        """What is printed on standard output."""
+        """The lines for standard output."""
         return [line for line in (self.line, self.launchers, self.own) if line is not None]
 
 
 @dataclass(frozen=True)
 class Against:
-    """A baseline as a gate: its name, and what became of it (``None``: there was none yet)."""
+    """A baseline as a gate: the file's name, and what changed since. ``None`` for the latter: there is no baseline
+    yet."""
 
     name: str
     comparison: Comparison | None
 
     @property
     def why(self) -> str | None:
-        """Why the gate is not met; ``None`` where it is. A launcher that became worse counts like a kernel."""
+        """Why the gate is not met, in a sentence; ``None`` where it is. A launcher that became worse counts like a
+        kernel."""
         if self.comparison is None:
             return None
         counts = {entry: len(changed.worse) for entry, changed in self.comparison.parts.items() if changed.worse}
@@ -132,14 +142,17 @@ class _Condition:
 
 
 def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None) -> Decision:
-    """What the verdicts on the selected rows amount to.
+    """The exit code, and why, for what was ``judged``, by the gates that are ``asked`` and the baseline ``against``.
 
-    A run that lost a kernel to something that is not its doing, or that judged nothing, is 2 whatever else holds. With
-    gates they decide alone: ``fail_under``, the coverage in percent, compared unrounded, and ``against``, a baseline
-    from which nothing may have become worse; with both, both have to be met. Without a gate every selected kernel must
-    have passed or have a declared failure. ``strict`` asks for that too. Launchers have a gate of their own, and no
-    part in ``fail_under``; without a gate, and with ``strict``, one that was judged and failed is a failure too. The
-    same holds for the port's own kernels.
+    The code is 2 whatever else holds if nothing was judged, or if a kernel has no verdict for a reason that is not its
+    own doing. Otherwise:
+
+    - With a gate, only gates decide between 0 and 1. ``fail_under`` is the least percentage of all kernels, compared
+      without rounding. ``against`` allows nothing to become worse. Both have to be met.
+    - Without a gate every selected kernel has to pass or to have a failure that the port declares. ``strict`` asks for
+      this in addition to the gates.
+    - Launchers and own kernels have gates of their own and no part in ``fail_under``. Without a gate, and with
+      ``strict``, one that was judged and failed is a failure.
     """
     below = "the coverage is below the gate" if against is not None else ""  # else its text says it
     coverage = _share_gate("coverage", judged.part("kernel"), asked.fail_under, f" kernels{judged.specs}", below)
@@ -277,8 +290,11 @@ def _names(rows: Sequence[KernelResult]) -> str:
 
 @dataclass(frozen=True)
 class Gating:
-    """What a run has to come to: what is ``asked`` on the command line, else in the port's file. ``standing`` is the
-    baseline as it was when the run began (``None``: there is none yet)."""
+    """The gates of a run: those ``asked`` for on the command line, and for what it leaves open those of the port's
+    file.
+
+    ``standing`` is the baseline as it was when the run began; ``None`` where there is none yet.
+    """
 
     asked: Gate = NO_GATE
     standing: Record | None = None
@@ -286,11 +302,11 @@ class Gating:
 
     @property
     def anything(self) -> bool:
-        """Whether there is anything to decide by: a gate, or ``strict``."""
+        """Whether there is a gate or ``strict``, so that not each failure alone decides."""
         return replace(self.asked, update_baseline=False) != NO_GATE
 
     def against(self, record: Record) -> Against | None:
-        """The baseline as a gate for ``record``; ``None`` without one."""
+        """The baseline as a gate for ``record``; ``None`` without a baseline."""
         if self.asked.baseline is None:
             return None
         found = None if self.standing is None else compare(self.standing, record)
@@ -305,11 +321,11 @@ def gating_from(
     shard: Shard | None = None,
     own: bool = True,
 ) -> Gating:
-    """The gates that are ``given``, else those of the port's file.
+    """The gates ``given`` on the command line, and for what it leaves open those of the port's file.
 
-    ``fail_under`` of a file is for runs of every kernel: ``whole`` says that this is one. Its baseline is for ``run``:
-    ``recorded`` says that the cases are those of ``replay``, ``own`` that own kernels are judged. Raises ``UsageError``
-    for options that do not go together and for a baseline that is not there or is not the record of a run.
+    The file's ``fail_under`` only holds for runs of every kernel (``whole``), and its baseline only for ``run``, not
+    for ``replay`` (``recorded``). ``own`` says that own kernels are judged. Raises ``UsageError`` for options that
+    exclude each other, and for a baseline that cannot be read or is not the record of a run.
     """
     file = NO_GATE if config is None else config.gate
     ignored = ["baseline"] if recorded else []
@@ -362,11 +378,11 @@ def conclude(
     problems: Sequence[str] = (),
     undecided: str | None = None,
 ) -> int:
-    """Print what the gates say of ``rows``, the kernels and launchers of ``record`` that were selected, and why; the
-    exit code.
+    """Print what the gates decide about ``rows``, the selected kernels and launchers of ``record``; returns the exit
+    code.
 
-    A new baseline is written before, where that is asked for: what keeps it from being written makes the code 2, but
-    for kernels that became worse. ``problems`` and ``undecided`` are as for ``decide``.
+    A new baseline is written first, if it is asked for. If it cannot be written, the code is 2, unless kernels became
+    worse. ``problems`` and ``undecided`` are as in ``Judged``.
     """
     against = gating.against(record)
     judged = _judged(gating, against, record, rows, specs, problems, undecided)
@@ -389,7 +405,7 @@ def conclude(
 
 
 def parts_of(rows: Sequence[KernelResult], specs: Specs) -> dict[Entry, SelectedPart]:
-    """The selected ``rows`` by kind of entry; what no spec has counts among the kernels."""
+    """The selected ``rows`` by kind of entry. A row that no spec has counts among the kernels."""
     entries = {row.name: next((entry for entry in ENTRIES if row.name in specs.of(entry)), "kernel") for row in rows}
     return {
         entry: SelectedPart([row for row in rows if entries[row.name] == entry], len(specs.of(entry)))
@@ -421,7 +437,7 @@ def _judged(
 def asked_of(
     gating: Gating, record: Record, rows: Sequence[KernelResult], specs: Specs, problems: Sequence[str] = ()
 ) -> Asked:
-    """What the gates make of the failures among ``rows``, for JUnit; as for ``conclude``."""
+    """What the gates make of the failures among ``rows``, for JUnit. Arguments are those of ``conclude``."""
     against = gating.against(record)
     decision = decide(_judged(gating, against, record, rows, specs, problems), gating.asked, against)
     return asked_by(decision, rows, gating.asked, against)
@@ -430,10 +446,10 @@ def asked_of(
 def asked_by(
     decision: Decision, rows: Sequence[KernelResult], asked: Gate = NO_GATE, against: Against | None = None
 ) -> Asked:
-    """What ``decision`` makes of the failures among ``rows``.
+    """What ``decision`` makes of the failures among ``rows``: which of them were to be expected.
 
-    With a baseline, those are expected that it has too and that did not become worse; where the gates are met, so is
-    every other failure. ``strict`` expects none.
+    With a baseline these are the failures that it has too and that did not become worse. If the gates are met, every
+    other failure is expected as well. With ``strict`` none is.
     """
     why = "; ".join([*decision.lines, *decision.why]) or "a kernel is not at parity"
     unmet = why if decision.code == NOT_MET else None
@@ -448,7 +464,7 @@ def asked_by(
 
 
 def known_before(against: Against | None) -> dict[str, str]:
-    """By name, that a kernel fails in the baseline too, for those that did not become worse since."""
+    """By kernel name, the sentence that it fails in the baseline too: for kernels that did not become worse since."""
     found = None if against is None else against.comparison
     if against is None or found is None:
         return {}

@@ -61,9 +61,10 @@ class _Input:
 
 
 def check_outputs(arguments: argparse.Namespace, prefix: str = "--") -> None:
-    """Raises ``UsageError`` for an output that is none, or would cost a file that is read or another output.
+    """Raises ``UsageError`` for an output that cannot be one, or that would overwrite a file the command reads or
+    writes.
 
-    ``prefix`` begins the names of options in messages.
+    ``prefix`` begins the options' names in messages (``--parity-`` for pytest).
     """
     files = list(outputs(arguments, prefix))
     for option, path in files:
@@ -83,8 +84,10 @@ def check_outputs(arguments: argparse.Namespace, prefix: str = "--") -> None:
 
 
 def begin_outputs(arguments: argparse.Namespace) -> None:
-    """Remove what an earlier run, or a repository, has left where this run will write: whatever ends this run, no older
-    record or report may be taken for its own. A file that the run reads as well stays. Raises ``FileError``."""
+    """Remove the files that this command is going to write, so that none of an earlier run is taken for its own.
+
+    A file that the command reads too stays. Raises ``FileError``.
+    """
     if arguments.command not in _BEGIN_ANEW:
         return
     standing = [path for _, path in outputs(arguments) if os.path.lexists(path)]
@@ -97,7 +100,7 @@ def begin_outputs(arguments: argparse.Namespace) -> None:
 
 
 def outputs(arguments: argparse.Namespace, prefix: str = "--") -> Iterator[tuple[str, Path]]:
-    """The files that a command writes, with the options that name them."""
+    """The options that name an output, each with its file: ``("--json", Path("record.json"))`` and so on."""
     for name in ("json", *(report.name for report in report_files()), "badge"):
         path = getattr(arguments, name, None)
         if isinstance(path, Path):

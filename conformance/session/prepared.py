@@ -17,11 +17,12 @@ from conformance.spec.load import Specs
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run of a port that nothing was compiled for yet.
+    """Everything that a run of a port needs; nothing has been compiled yet.
 
-    ``kernels`` are those that were selected, launchers and library calls behind them; ``cases`` has the case ids that
-    were asked for, by kernel (absent: all its cases). ``config`` is what the port's file declares. ``left_out`` says,
-    in a sentence, which own kernels of the port were selected and are not judged (``None``: none).
+    ``kernels`` are the selected ones, followed by launchers and library calls. ``cases`` has the case ids that were
+    asked for, by kernel; a kernel that is absent there is judged by all its cases. ``config`` is what the port's file
+    declares. ``left_out`` is a sentence about the port's own kernels that were selected and are not judged; ``None``
+    where there are none.
     """
 
     specs: Specs
@@ -34,17 +35,19 @@ class PreparedRun:
 
     @property
     def whole(self) -> bool:
-        """Whether every kernel of the specs is judged, by all its cases."""
+        """Whether every kernel of the specs is judged by all its cases."""
         names = {kernel.name for kernel in self.kernels}
         return not self.cases and names >= self.specs.kernels.keys()
 
 
 def prepare(settings: Settings, patterns: Sequence[str] = (), modules: Sequence[str] | None = None) -> PreparedRun:
-    """What ``settings`` and ``patterns`` (kernel globs, case ids, patterns over cases) ask for, of ``modules`` only
-    where there are such.
+    """The run that ``settings`` and ``patterns`` ask for.
 
-    Raises ``UserError``, whose message is one sentence: for kernels that are not there or are not named, a pattern that
-    matches nothing, a declaration that cannot be read, a runtime that cannot run here.
+    A pattern is a kernel glob, a case id or a pattern over cases; without patterns everything is selected. ``modules``
+    restricts the selection to these modules.
+
+    Raises ``UserError``, whose message is one sentence: no port is named, it has no kernels, a pattern matches nothing,
+    a declaration cannot be read, or a runtime cannot run here.
     """
     config = config_from(settings)
     specs = specs_from(settings, config)

@@ -36,9 +36,10 @@ _GRAMMAR = "expected KERNEL(field=value;...;*), as uexp_*(layout=transposed;*)"
 
 
 def specs_to_edit(arguments: argparse.Namespace) -> Path:
-    """The folder of the specs that a command reads and, with ``--write``, changes: ``--specs``, else the shipped ones.
+    """The folder of specs that a command reads, and changes if it has ``--write``: that of ``--specs``, else the
+    shipped one.
 
-    Raises ``UsageError`` where those of an installation would be changed.
+    Raises ``UsageError`` where it would change the specs of an installation.
     """
     if arguments.specs is None and arguments.write and installed():
         raise UsageError(
@@ -52,12 +53,12 @@ def specs_to_edit(arguments: argparse.Namespace) -> Path:
 def select(
     specs: Specs, patterns: Sequence[str], modules: Sequence[str] | None, launchers: bool = False
 ) -> tuple[list[Kernel], dict[str, tuple[str, ...]]]:
-    """The kernels that ``patterns`` name, and the case ids asked for by kernel (absent: all its cases). With
-    ``launchers`` those too, behind the kernels.
+    """The kernels that ``patterns`` select, and for some of them the case ids; the others are meant with all their
+    cases.
 
-    A pattern is a kernel glob, a full case id, or a pattern over cases (as above). Raises
-    ``SelectionError`` when one matches no kernel, and ``UsageError`` when one matches no case, and for kernels that no
-    case can be made or judged for.
+    A pattern is a kernel glob, a full case id, or a pattern over cases. With ``launchers`` the launchers are selected
+    too, and follow the kernels. Raises ``SelectionError`` for a pattern that matches no kernel. Raises ``UsageError``
+    for one that matches no case, and for kernels that have no cases or cannot be judged.
     """
     modules = modules or ()
     cases: dict[str, list[str]] = {}
@@ -77,14 +78,17 @@ def select(
 
 
 def counts_by_entry(kernels: Sequence[Kernel]) -> list[str]:
-    """``3 kernels``, ``1 launcher``, ``4 library calls``, as far as there are such."""
+    """Texts such as ``3 kernels``, ``1 launcher`` and ``4 library calls``, for each kind that is there."""
     counts = Counter(kernel.entry for kernel in kernels)
     return [counted(counts[entry], row.noun) for entry, row in ROWS.items() if counts[entry]]
 
 
 def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
-    """``kernels`` without libraries, and without launchers where no source of ``tree`` may define one, but for those
-    that the port excludes: nobody asked for them by name."""
+    """``kernels`` without library calls, and without launchers if no source of ``tree`` seems to define one.
+
+    It is for selections without a pattern, where nobody asked for them by name. Launchers that the port excludes stay,
+    so that the report has the reason.
+    """
     # Here, for `list` does without it.
     from conformance.port.launchers import may_define
     from conformance.port.sources import find_sources
@@ -97,14 +101,14 @@ def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
 
 
 def judgeable(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """``kernels`` without those of the port's own where nobody has said ``--own``; all where there are no others, so
-    that each says why it is not judged."""
+    """``kernels`` without the port's own ones if ``--own`` was not given. If there are no others, all stay, so that
+    each can say why it is not judged."""
     trusted = [kernel for kernel in kernels if not kernel.is_untrusted]
     return trusted or [*kernels]
 
 
 def own_left_out(kernels: Sequence[Kernel]) -> str | None:
-    """That ``judgeable`` leaves some of ``kernels`` out, in a sentence; ``None`` where it does not."""
+    """The sentence that ``judgeable`` leaves out some of ``kernels``; ``None`` where it leaves out none."""
     left = [kernel.name for kernel in kernels if kernel.is_untrusted]
     if not left or len(left) == len(kernels):
         return None
@@ -117,13 +121,13 @@ def own_left_out(kernels: Sequence[Kernel]) -> str | None:
 
 
 def print_left_out(sentence: str | None) -> None:
-    """Say on standard error what ``own_left_out`` gives, if anything."""
+    """Print the sentence of ``own_left_out``, if there is one, to standard error."""
     if sentence is not None:
         print(f"candle-parity: {sentence}", file=sys.stderr)
 
 
 def judges_own(kernels: Sequence[Kernel]) -> bool:
-    """Whether the verdicts on ``kernels`` are on own kernels of the port too."""
+    """Whether own kernels of the port are among ``kernels`` and will be judged."""
     return any(kernel.own is not None and not kernel.is_untrusted for kernel in kernels)
 
 
@@ -147,7 +151,7 @@ def _check_complete(kernels: Sequence[Kernel]) -> None:
 
 
 def check_cases(specs: Specs, cases: dict[str, tuple[str, ...]]) -> None:
-    """Raises ``UsageError`` for a case id that cannot be built."""
+    """Raises ``UsageError`` for a case id in ``cases`` of which no launch can be made."""
     for name, ids in cases.items():
         kernel = specs.entry(name)
         for case_id in ids:
@@ -168,7 +172,11 @@ def _near(kernel: Kernel, case_id: str) -> str:
 
 @dataclass(frozen=True)
 class CasePattern:
-    """``kernel`` is a glob, ``fields`` have the pattern of a value by field, ``open`` says that others may be there."""
+    """A pattern over cases: ``uexp_*(layout=transposed;*)``.
+
+    ``kernel`` is the glob, ``fields`` has the pattern of a value by field. ``open`` says that a case may have other
+    fields.
+    """
 
     text: str
     kernel: str
@@ -176,7 +184,7 @@ class CasePattern:
     open: bool
 
     def matches(self, case: Case) -> bool:
-        """Whether ``case``, of a kernel that matches, has the fields."""
+        """Whether the fields of ``case`` match. Its kernel is not looked at."""
         fields = dict(case.fields)
         if not self.open and fields.keys() != self.fields.keys():
             return False
@@ -190,7 +198,7 @@ def is_case_pattern(text: str) -> bool:
 
 
 def parse_case_pattern(text: str) -> CasePattern:
-    """The pattern that ``text`` is; raises ``UsageError``."""
+    """The pattern over cases that ``text`` spells. Raises ``UsageError``."""
     kernel, _, inner = text.partition("(")
     if not text.endswith(")") or len(text) > MOST_CHARACTERS:
         raise UsageError(f"{shortened(text)!r} is not a pattern over cases; {_GRAMMAR}")
@@ -211,10 +219,10 @@ def parse_case_pattern(text: str) -> CasePattern:
 
 
 def matching(specs: Specs, text: str, modules: Sequence[str], launchers: bool = False) -> dict[str, tuple[str, ...]]:
-    """The ids of the cases that the pattern ``text`` names, by kernel: those that have a part in the verdict, and the
-    others only where there is none of these.
+    """The ids of the cases that the pattern over cases ``text`` selects, by kernel.
 
-    Raises ``SelectionError`` where no kernel matches and ``UsageError`` where no case does, with what is near.
+    Cases without a part in the verdict are only among them if no other case matches. Raises ``SelectionError`` where no
+    kernel matches and ``UsageError`` where no case does; the message names what is near.
     """
     # Here, for names of kernels do without it.
     from conformance.verdict.trials import generated_parts

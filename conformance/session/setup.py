@@ -34,7 +34,7 @@ from conformance.report.runs import judged_tree
 from conformance.runtimes import NAMES, NoRuntime, RuntimeKind, choose, known_kind, runtime_kind
 from conformance.runtimes.cpu.build import BuildError
 from conformance.runtimes.kind import NOTHING_RUNS, Choice
-from conformance.settings import CompilerChoice, Settings
+from conformance.settings import NO_SETTINGS, CompilerChoice, Settings
 from conformance.spec.load import Specs, load_specs
 from conformance.spec.own import with_own
 from conformance.text import one_line
@@ -47,10 +47,11 @@ _ORDER = re.compile(r"forward|reverse|shuffle:\d+")
 
 
 def config_from(settings: Settings) -> Config | None:
-    """What is declared of the tree under trial: in the file of ``--config``, else in the one in the tree or next to it.
+    """What the port declares: the content of the file of ``--config``, else of the one in the tree or next to it.
 
-    Without ``--kernels`` one in the working directory counts where it names the tree. It is a ``candle-parity.toml`` or
-    the table of a ``pyproject.toml``. Raises ``SourceError``, also for a file whose name is nearly that of one.
+    Without ``--kernels`` it is the file in the working directory, if that names the tree. The file is a
+    ``candle-parity.toml``, or a ``pyproject.toml`` with our table. ``None`` where there is none. Raises ``SourceError``
+    for a file that cannot be used, and for one that is named almost like a declaration.
     """
     if settings.kernels is not None:
         config = config_beside(settings.kernels) if settings.config is None else read_config(settings.config)
@@ -70,7 +71,8 @@ def _say_unread(config: Config | None, folders: Iterable[Path]) -> None:
 
 
 def checked(config: Config, file: Path | None = None) -> Config:
-    """``config``, whose kernels are there; raises ``SourceError``, which calls it as ``file`` does."""
+    """``config``, after a look whether its kernels are there. Raises ``SourceError`` if not; messages call the file
+    ``file``."""
     if config.settings.kernels is not None:
         try:
             find_sources(config.settings.kernels)
@@ -80,9 +82,9 @@ def checked(config: Config, file: Path | None = None) -> Config:
 
 
 def specs_from(settings: Settings, config: Config | None) -> Specs:
-    """The specs that the settings name, and the port's own kernels behind them; raises ``SpecError``.
+    """The specs that the settings name, followed by the port's own kernels. Raises ``SpecError``.
 
-    References of own kernels run only with ``--own``.
+    The reference functions of own kernels are Python code of the port. They run only with ``--own``.
     """
     specs = load_specs(settings.specs)
     if config is None or config.own is None:
@@ -96,18 +98,22 @@ def specs_from(settings: Settings, config: Config | None) -> Specs:
 
 
 def specs_without_port(settings: Settings) -> Specs:
-    """The specs for a command that reads no sources: own kernels are those of ``--config``, or of the file in the
-    working directory; raises ``SpecError`` and ``SourceError``."""
+    """The specs for a command that reads no sources of a port.
+
+    Own kernels are those of the file of ``--config``, or of the one in the working directory. Raises ``SpecError`` and
+    ``SourceError``.
+    """
     file = settings.config or config_file_in(Path())
     return specs_from(settings, None if file is None else read_config(file))
 
 
 def tree_from(settings: Settings, specs: Specs, config: Config | None, listed: bool = True) -> Tree:
-    """The tree of kernels under trial, with its options and what it declares: that of ``--kernels``, else the one that
-    the port's file names; ``listed`` with its sources.
+    """The tree that is judged, with its options and declarations: that of ``--kernels``, else the one that the file
+    names.
 
-    Only in our own checkout it is the shipped one without either: elsewhere a verdict must be of what was asked about.
-    Raises ``SourceError``, and ``UsageError`` where no port is named.
+    ``listed`` says whether its sources are listed too. Only in our own checkout the shipped kernels are taken if
+    neither is given: elsewhere a verdict has to be about what was asked for. Raises ``SourceError``, and ``UsageError``
+    where no port is named.
     """
     path = settings.kernels or (None if config is None else config.settings.kernels)
     if path is None and not in_own_checkout():
@@ -121,16 +127,18 @@ def tree_from(settings: Settings, specs: Specs, config: Config | None, listed: b
 
 
 def tree_at(path: Path, settings: Settings, specs: Specs, config: Config | None, listed: bool = True) -> Tree:
-    """The tree at ``path``, with what the settings and its file say; raises ``SourceError``."""
+    """The tree at ``path``, with the options and declarations of the settings and of ``config``. Raises
+    ``SourceError``."""
     return (Tree.at if listed else Tree)(
         path, options_for(settings, config), declared_in(config, specs.loaded_by_name, specs.launchers)
     )
 
 
 def setup_from(settings: Settings, args: Sequence[str], tree: Tree, config: Config | None = None) -> Setup:
-    """The setup of a run of ``tree``; raises ``UsageError``.
+    """The setup of a run of ``tree``, with the runtime and the devices chosen. Raises ``UsageError``.
 
-    ``args`` begin the command that reproduces a failure; options that matter follow.
+    ``args`` are the first words of the command that reproduces a failure, such as ``["candle-parity", "run"]``. The
+    options that matter are added to them.
     """
     given = settings
     settings = with_file(settings, config)
@@ -149,12 +157,30 @@ def setup_from(settings: Settings, args: Sequence[str], tree: Tree, config: Conf
     orders = setup.orders if settings.orders and len(setup.orders) == 1 else ()
     wave = wave if kind.chooses_wave else None
     told = replace(settings, runtime=setup.runtime, wave=wave, compiler=setup.compiler, orders=orders)
-    return replace(setup, command=told.repeated(args))
+    declared_settings = () if config is None else _of_the_file(given, settings, config, kind)
+    return replace(setup, command=told.repeated(args), declared_settings=declared_settings)
+
+
+def _of_the_file(given: Settings, used: Settings, config: Config, kind: RuntimeKind) -> tuple[str, ...]:
+    """The names of the settings that a run has from the port's file, where the command line (``given``) leaves them
+    open. ``used`` are the settings of the run, as far as ``given`` and ``config`` decide them."""
+    names = ("runtime", "arch", *(("wave",) if kind.chooses_wave else ()))
+    taken = [
+        name
+        for name in names
+        if getattr(given, name) == getattr(NO_SETTINGS, name) != getattr(used, name)
+        and getattr(used, name) == getattr(config.settings, name)
+    ]
+    of_kernels = given.kernels is None and config.settings.kernels is not None
+    return (*taken, *(("kernels",) if of_kernels else ()))
 
 
 def with_file(settings: Settings, config: Config | None) -> Settings:
-    """``settings`` of the command line, and where they leave something open those of the port's file. Its wave belongs
-    to its own architecture: where the command line names another one, that decides."""
+    """The settings of the command line, with those of the port's file for what they leave open.
+
+    The file's wave belongs to the file's architecture: if the command line names another architecture, the wave is that
+    one's.
+    """
     if config is None:
         return settings
     both = settings.filled(config.settings)
@@ -170,7 +196,7 @@ def _stands_in_for(kind: RuntimeKind, arch: str, wave: int | None) -> bool:
 
 
 def setup_of_reference(settings: Settings, args: Sequence[str]) -> Setup:
-    """The setup of a run in which no kernel runs. Raises ``UsageError``."""
+    """The setup of a run in which no kernel runs, as in ``replay --subject reference``. Raises ``UsageError``."""
     told = Settings(specs=settings.specs, config=settings.config, own=settings.own)
     return replace(_setup(settings, NOTHING_RUNS, settings.wave), command=told.repeated(args))
 
@@ -225,9 +251,9 @@ def _check_target(settings: Settings, kind: RuntimeKind, wave: int | None) -> No
 
 
 def compiler_for(asked: CompilerChoice, kind: RuntimeKind | None) -> CompilerChoice:
-    """Who compiles for a runtime, ``None`` where nothing is compiled.
+    """The compiler to use on a runtime of the kind ``kind`` (``None``: nothing is compiled) for the choice ``asked``.
 
-    Raises ``UsageError`` for a choice where there is none, and for a hipcc that is not there.
+    Raises ``UsageError`` for a choice on a runtime that has none, and for ``hipcc`` where it is not installed.
     """
     if asked == "auto":
         return asked
@@ -243,7 +269,8 @@ def compiler_for(asked: CompilerChoice, kind: RuntimeKind | None) -> CompilerCho
 
 
 def default_wave(tree: Tree) -> int:
-    """64, AMD's data centre GPUs'; 32 for a tree of CUDA sources, whose masks have 32 bits."""
+    """The wave size of the cpu runtime without an option: 64, as on AMD's data centre GPUs. It is 32 for a tree of CUDA
+    sources, whose lane masks have 32 bits."""
     if tree.options.dialect == "hip":
         return DEFAULT_WAVE
     texts = [source for source in tree.sources if not source.is_code_object]
@@ -252,14 +279,18 @@ def default_wave(tree: Tree) -> int:
 
 
 def print_tree(tree: Tree, what: str) -> None:
-    """Say on standard output of which tree the following is: its path, how many files it has, and its commit."""
+    """Print which tree the following lines are about: its path, the number of files, its commit. ``what`` says what is
+    done."""
     of = judged_tree(shown(tree.path), len(tree.sources), commit_of(tree.path))
     print(f"candle-parity {what} {one_line(of)}", flush=True)
 
 
 def print_notes(settings: Settings, setup: Setup, config: Config | None = None) -> None:
-    """Say on standard error what of the setup may not be what the user expects: the host though there are signs of an
-    AMD GPU, devices that are left out, a wave size that was chosen for the sources."""
+    """Print to standard error what the user may not expect of the setup.
+
+    That is: kernels run on the host although there are signs of an AMD GPU; devices are left out; or the wave size was
+    chosen because of the sources.
+    """
     choice, settings = setup.choice, with_file(settings, config)
     lines = [f"the kernels run on the host: {choice.fallback}"] if choice.fallback is not None else []
     lines += [f"device {device} is left out, as it is of another architecture" for device in choice.left_out]
@@ -282,7 +313,8 @@ def _choice(name: str) -> Choice:
 
 
 def jobs_for(asked: int | None, setup: Setup, kernels: int) -> int:
-    """How many judges: as many as ``asked``, else one per core that the executors leave free."""
+    """The number of judge processes: ``asked``, else one for each core that executors leave free. At most one per
+    kernel."""
     cores = len(os.sched_getaffinity(0))
     devices = len(setup.choice.devices)
     kind = known_kind(setup.runtime)

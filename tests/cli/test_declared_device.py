@@ -51,6 +51,24 @@ def test_a_gpu_says_itself_what_it_is(made) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "file", "declared"),
+    [
+        (Settings(), {"runtime": "cpu", "wave": 32}, ("runtime", "wave", "kernels")),
+        (Settings(runtime="cpu"), {"arch": "gfx1100"}, ("arch", "kernels")),
+        (Settings(runtime="cpu", wave=32), {"wave": 32}, ("kernels",)),
+        (Settings(runtime="cpu", arch="gfx942"), {"wave": 32, "arch": "gfx1100"}, ("kernels",)),
+        (Settings(runtime="cpu", wave=32), {"arch": "gfx942"}, ("kernels",)),
+        (Settings(runtime="rocm"), {"wave": 32, "arch": "gfx1100"}, ("kernels",)),
+    ],
+)
+def test_what_a_run_has_from_the_file_is_told_from_what_the_command_line_gave(
+    made, given: Settings, file: dict[str, object], declared: tuple[str, ...]
+) -> None:
+    """Not what the file says in vain, because the command line or the device decides."""
+    assert made(given, **file).declared_settings == declared
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("wave = 48", "wave must be one of 32, 64, not a value of type int"),

@@ -172,6 +172,12 @@ def test_what_the_port_declares_and_the_target_of_the_sources_stand_in_the_recor
     assert "--arch" not in rerun(assemble(specs, result(tmp_path)).run, "uexp_f32")
 
 
+def test_settings_that_the_port_declares_stand_in_the_record(specs: Specs, tmp_path: Path) -> None:
+    made = assemble(specs, result(tmp_path, declared_settings=("wave", "arch")))
+    assert made.run.declared_settings == ("wave", "arch")
+    assert assemble(specs, result(tmp_path)).run.declared_settings == ()
+
+
 def test_a_build_has_the_digest_of_a_run_of_the_same_tree(specs: Specs, tmp_path: Path) -> None:
     """Of its macros and the headers outside of it too."""
     for name in ("port", "shim"):

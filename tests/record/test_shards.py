@@ -63,6 +63,13 @@ def test_shards_of_other_hosts_are_joined_and_named() -> None:
     assert joined.run.host == "x; y"
 
 
+def test_a_setting_is_declared_by_the_port_where_every_shard_has_it_from_there() -> None:
+    (joined,) = merge(
+        [part(1, declared_settings=("arch", "wave")), *(part(n, declared_settings=("wave",)) for n in (2, 3))]
+    )
+    assert joined.run.declared_settings == ("wave",)
+
+
 @pytest.mark.parametrize(
     "change",
     [{"sources": "s"}, {"specs_digest": "e"}, {"runtime": "rocm"}, {"wave": 32}, {"patterns": ("*",)}, {"git": "abc"}],

@@ -290,6 +290,27 @@ def test_what_was_run_names_commits_and_where_traces_come_from(specs: Specs, ren
     assert re.search("Recorded cases.{1,20}new; H100, cuda", output)
 
 
+@pytest.mark.parametrize("render", [render_markdown, render_html])
+@pytest.mark.parametrize("file", ["port/candle-parity.toml", "pyproject.toml"])
+def test_what_was_run_tells_settings_of_the_command_line_from_those_that_the_port_declares(
+    specs: Specs, render: Callable[..., str], file: str
+) -> None:
+    host = {"wave": 32, "target": "gfx1100", "config": file}
+    interpreted = {"runtime": "isa", "device": "interpreter", "arch": "gfx1100", "config": file}
+    declared = {"declared_settings": ("runtime", "arch", "wave", "kernels")}
+    by = f"declared by {file.removeprefix('port/')}"
+
+    def shown(**run: Any) -> str:
+        page = render(record(specs, run_info(**run)), specs)
+        return re.sub(r"(<[^>]*>|\||\s|`|\\)+", " ", page[page.index("What was run") :])
+
+    for text in ("Runtime cpu", "Wave size 32", "Macros of gfx1100", "Kernels kernels"):
+        assert f" {text} " in shown(**host)
+        assert f" {text}, {by} " in shown(**host, **declared)
+    assert f" Device interpreter (gfx1100), {by} " in shown(**interpreted, **declared)
+    assert "declared by" not in shown(**interpreted)
+
+
 def test_records_of_one_kind_keep_different_labels(specs: Specs) -> None:
     output = render_markdown([record(specs), record(specs)], specs)
     assert "cpu wave64 \\#2" in output
