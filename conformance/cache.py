@@ -33,9 +33,13 @@ def _digest(key: str, code: bytes) -> bytes:
 
 @contextmanager
 def locked(path: Path, seconds: float) -> Iterator[bool]:
-    """Wait for the others who hold the lock file ``path``; whether it is ours now, which it is not after ``seconds``.
+    """A context in which this process holds the lock file ``path``, if it gets it within ``seconds``.
 
-    Raises ``OSError`` where the file cannot be made.
+    Yields whether it did. Raises ``OSError`` where the file cannot be made.
+
+        with locked(file, 60.0) as ours:
+            if ours:
+                ...
     """
     end = time.monotonic() + seconds
     while (lock := _try_lock(path)) is None and time.monotonic() < end:
@@ -50,10 +54,10 @@ def locked(path: Path, seconds: float) -> Iterator[bool]:
 
 
 class ObjectFolder:
-    """Objects by key. An object is a line with its SHA-256, then its bytes.
+    """A folder of objects by key. The file of an object is a line with its SHA-256, then its bytes.
 
-    Messages say that objects are ``made``. Where they have more than ``most_bytes``, the oldest go before a process
-    keeps its first.
+    ``made`` is the word for how objects come about ("compiled"), for messages. Once the objects have more than
+    ``most_bytes``, the oldest are removed before a process adds its first one.
     """
 
     def __init__(self, folder: Path, made: str = "compiled", most_bytes: int | None = None) -> None:
@@ -62,10 +66,12 @@ class ObjectFolder:
         self._most_bytes = most_bytes
 
     def path(self, key: str) -> Path:
+        """The file of the object ``key``, whether or not it is there."""
         return self._folder / (key + SUFFIX)
 
     def read(self, key: str) -> bytes | None:
-        """The object, or ``None`` where there is none or a damaged one, which is thrown away."""
+        """The bytes of the object ``key``. ``None`` where there is none, or where it was damaged, in which case it is
+        removed."""
         entry = self.path(key)
         try:
             content = read_bytes(entry, entry.stat().st_size)
@@ -85,9 +91,10 @@ class ObjectFolder:
 
     @contextmanager
     def turn(self, key: str, seconds: float) -> Iterator[bool]:
-        """Wait until no other process makes the same object; whether it is ours to keep.
+        """A context that waits until no other process makes the object ``key``. Yields whether this process may
+        ``keep`` it.
 
-        ``False`` after ``seconds``, and where the folder cannot be written.
+        It may not after waiting ``seconds`` in vain, and where the folder cannot be written.
         """
         with ExitStack() as stack:
             ours = False
@@ -100,7 +107,7 @@ class ObjectFolder:
             yield ours
 
     def keep(self, key: str, code: bytes) -> None:
-        """Write the object; call it in a ``turn`` that is ours."""
+        """Write ``code`` as the object ``key``. Call it in a ``turn`` that yielded true; never raises."""
         part = self._path(key, _PART)
         try:
             part.write_bytes(_MAGIC + _digest(key, code) + b"\n" + code)

@@ -25,8 +25,8 @@ _EXECUTABLE = "100755"
 
 @dataclass(frozen=True)
 class Written:
-    """What the folder has otherwise than a checkout would: the paths of submodules, of pointers of Git LFS, of links
-    that lead out of the tree, and of files with more than ``MOST_BYTES``."""
+    """What a folder of ``write_files`` has otherwise than a git checkout: the paths of submodules, of files that Git
+    LFS would fetch, of links that lead out of the tree, and of files with more than ``MOST_BYTES``."""
 
     modules: tuple[str, ...]
     pointers: tuple[str, ...]
@@ -34,7 +34,7 @@ class Written:
     large: tuple[str, ...]
 
     def sentences(self) -> Iterator[str]:
-        """One for each kind that there is."""
+        """A sentence for the user for each kind of difference that occurs."""
         kinds = (
             (self.modules, "left out", "submodule", "of which other repositories have the files"),
             (self.pointers, "without content", "file", "of which the repository has only a pointer of Git LFS"),
@@ -47,10 +47,10 @@ class Written:
 
 
 def write_files(repository: Repository, commit: str, folder: Path) -> Written:
-    """Write what ``commit`` has into ``folder``, which is empty.
+    """Write the files of ``commit`` into the empty ``folder``; returns what is missing there.
 
-    Raises ``RepositoryError`` where git cannot read it, as an object of a partial clone that is not there, and for a
-    tree with a path that no checkout could have; ``OSError`` where a file cannot be written.
+    Raises ``RepositoryError`` where git cannot read an object (in a partial clone it may be absent) and for a tree with
+    a path that no checkout could have, and ``OSError`` where a file cannot be written.
     """
     entries = repository.entries(["."], commit)
     _check(entries)

@@ -19,13 +19,15 @@ Kind = Literal["float", "int", "uint", "bool", "bytes"]
 
 @dataclass(frozen=True)
 class FloatFormat:
-    """The bits of a float and how Candle's kernels compute in it.
+    """The bits of a float type, and how Candle's kernels compute in it.
 
-    ``exponent`` and ``mantissa`` are widths in bits and ``largest`` is the pattern of the largest finite value. Beyond
-    it come infinity, where ``has_inf``, and the NaN patterns. ``saturates``: a conversion makes the largest value of
-    what is too large. ``computes`` tells where a formula rounds: ``natively`` in the type itself, ``each`` operation
-    rounded to the type, or ``f32``: computed in float32 and rounded once, at the end. ``unsigned_zero``: the pattern of
-    -0 is the only NaN, and the bias is one more (AMD's FNUZ forms).
+    ``exponent`` and ``mantissa`` are widths in bits. ``largest`` is the bit pattern of the largest finite value; the
+    patterns after it are infinity, if the type ``has_inf``, and NaN. With ``saturates`` the conversion of a larger
+    number gives the largest finite value. With ``unsigned_zero`` the pattern of -0 is the only NaN and the bias is
+    greater by one, as in AMD's FNUZ types.
+
+    ``computes`` says where Candle rounds: ``natively``, every operation in the type itself; ``each``, every operation
+    rounded to the type; ``f32``, the whole formula in float32 and one rounding at the end.
     """
 
     exponent: int
@@ -38,21 +40,23 @@ class FloatFormat:
 
     @property
     def bias(self) -> int:
+        """What is subtracted from the exponent's bits: 127 for f32."""
         return (1 << self.exponent - 1) - 1 + self.unsigned_zero
 
     @property
     def smallest_nan(self) -> int:
-        """The pattern, without its sign, from which on all are NaN; none has it where there is no -0."""
+        """The smallest NaN without its sign, as a bit pattern: all greater ones are NaN too. Means nothing with
+        ``unsigned_zero``."""
         return self.largest + 1 + self.has_inf
 
 
 @dataclass(frozen=True)
 class DType:
-    """One element type.
+    """One element type of kernels: a row of the table below.
 
-    ``name`` is its spelling in the specs, ``bits`` the unsigned type of its bits. ``c`` is what C, HIP and CUDA call
-    it, and ``own`` is found in the names that ports give to a type of their own for it. ``spellings`` are its other
-    names in kernel names. ``column`` says that reports have a column for it.
+    ``name`` is its name in specs and case ids. ``c`` are its names in C, HIP and CUDA. ``own`` matches names that ports
+    give to a type that they define for it themselves. ``spellings`` are further names of it inside of kernel names.
+    ``column`` says whether reports have a column for it.
     """
 
     name: str
@@ -71,15 +75,17 @@ class DType:
 
     @cached_property
     def bits(self) -> np.dtype[np.generic]:
+        """The unsigned numpy type of the same size, for comparing bits."""
         return np.dtype(f"u{self.size}")
 
     @property
     def is_integer(self) -> bool:
+        """Whether it is a signed or unsigned integer; ``bool`` and ``void*`` are none."""
         return self.kind in ("int", "uint")
 
     @property
     def floating(self) -> FloatFormat:
-        """The row's format; raises ``ValueError`` where the type is not a float."""
+        """The type's float format. Raises ``ValueError`` for a type that is no float."""
         if self.format is None:
             raise ValueError(f"dtype {self.name} is not a float: its row in conformance/dtypes.py has no format")
         return self.format
@@ -157,8 +163,12 @@ SPELLINGS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class DeclaredDType:
-    """A dtype of a port's own kernels: its name in specs, that of a type of numpy's or ml_dtypes', what C and HIP call
-    it, and whether a conversion makes the largest value of what is too large."""
+    """A dtype that a port declares for its own kernels.
+
+    ``name`` is its name in the port's specs, ``numpy`` the name of a type of numpy or ml_dtypes with the same bits,
+    ``c`` its names in C and HIP. With ``saturates`` a conversion of a number that is too large gives the largest finite
+    value.
+    """
 
     name: str
     numpy: str
@@ -176,17 +186,21 @@ _T = TypeVar("_T")
 
 
 def kept_by_dtype(function: Callable[_P, _T], most: int = 256) -> Callable[_P, _T]:
-    """``lru_cache`` for a ``function`` that is given names of dtypes: what it has kept is forgotten once a name may
-    stand for another type, as in ``--watch`` after the port's file was edited."""
+    """``functools.lru_cache`` for a ``function`` that takes names of dtypes.
+
+    ``declare`` empties it, since a name may stand for another type afterwards (in ``--watch``, after the port's file
+    was edited). ``most`` is the number of answers that are kept.
+    """
     kept = lru_cache(most)(function)
     _of_others.append(kept.cache_clear)
     return cast("Callable[_P, _T]", kept)
 
 
 def declare(rows: Sequence[DeclaredDType]) -> None:
-    """Have ``DTYPES`` hold ``rows`` besides Candle's, in the place of those that were declared before.
+    """Have ``DTYPES`` hold ``rows`` besides Candle's dtypes, in place of those that were declared before.
 
-    Raises ``ValueError``, naming the row, for a name that is taken and for a type that elements in memory cannot have.
+    Raises ``ValueError``, which names the row, for a name that is taken and for a type that no element in memory can
+    have.
     """
     taken = next((row.name for row in rows if row.name in _SHIPPED), None)
     if taken is not None:
@@ -203,7 +217,7 @@ def declare(rows: Sequence[DeclaredDType]) -> None:
 
 
 def declared() -> tuple[DeclaredDType, ...]:
-    """The dtypes that were declared last, for the other processes of a run."""
+    """The dtypes that the last ``declare`` added. They are sent to the other processes of a run."""
     return tuple(_declared)
 
 
@@ -263,7 +277,8 @@ def _format(kind: np.dtype[np.generic], saturates: bool) -> FloatFormat | None:
 
 
 def dtype(name: str) -> DType:
-    """The row of ``name``; raises ``ValueError`` naming the known spellings when there is none."""
+    """The row of the dtype ``name``, a name of specs such as ``f16``. Raises ``ValueError``, which lists the known
+    names."""
     try:
         return DTYPES[name]
     except KeyError:

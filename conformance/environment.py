@@ -28,8 +28,11 @@ class EnvironmentValueError(UserError, ValueError):
 
 @dataclass(frozen=True)
 class Variable:
-    """``about`` is what it is for. ``read`` makes a value of its text and raises ``ValueError`` for one that is not
-    ``allowed``, which is both the page's text and the message's; without it any text is taken."""
+    """A variable of the environment: a row of the table.
+
+    ``about`` says what it is for. ``read`` turns its text into a value and raises ``ValueError`` where it cannot;
+    ``allowed`` says which texts it takes, on the page and in the message. Without ``allowed`` any text is taken.
+    """
 
     name: str
     section: str
@@ -372,9 +375,9 @@ _BY_NAME = {variable.name: variable for variable in VARIABLES}
 
 
 def value_of(name: str) -> Any:
-    """What the variable ``name`` of the table says; ``None`` where it is not set, or empty.
+    """The value of the variable ``name`` of the table; ``None`` where it is not set or empty.
 
-    Raises ``EnvironmentValueError``.
+    Raises ``EnvironmentValueError`` for a text that is not allowed.
     """
     variable, text = _BY_NAME[name], os.environ.get(name)
     if not text:
@@ -388,7 +391,8 @@ def value_of(name: str) -> Any:
 
 
 def check() -> None:
-    """Raises ``EnvironmentValueError`` for the first variable of the table with a value that cannot be used."""
+    """Read every variable of the table that is set. Raises ``EnvironmentValueError`` for the first that cannot be
+    used."""
     for name in _BY_NAME:
         value_of(name)
 
@@ -404,10 +408,10 @@ EVERYWHERE = (
 
 
 def handed(patterns: Iterable[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """What of ``environment`` a process gets that runs kernels: a kernel, or the host code of a launcher, can read its
-    process's environment and print it, tokens of a CI among it.
+    """The part of ``environment`` that a process gets in which kernels run.
 
-    ``patterns`` are the names that the runtime takes in addition, with ``*`` for any rest. Raises
+    A kernel on the host, or a launcher, can read its process's environment and print it. So tokens of a CI stay out of
+    it. ``patterns`` are names that the runtime needs besides those of the table; ``*`` stands for any text. Raises
     ``EnvironmentValueError``.
     """
     wanted, passed = (*EVERYWHERE, *patterns), value_of(PASS) or ()

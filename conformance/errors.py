@@ -4,10 +4,12 @@ from __future__ import annotations
 
 
 class UserError(Exception):
-    """What was given is wrong, or the machine lacks something. The message is one sentence for the user: the thing, the
-    place, what was expected and what to do. A command that raises it prints the sentence and ends with exit code 2.
+    """An error that the user can do something about: wrong input, or something that the machine lacks.
 
-    A package derives its own from this class, and from a built-in one where callers catch that:
+    The message is one sentence: the thing, the place, what was expected and what to do. A command that raises it prints
+    the sentence and ends with exit code 2.
+
+    A package derives its own errors from this class, and from a built-in one where callers catch that:
 
         class SourceError(UserError, ValueError):
             \"\"\"A source that cannot be read.\"\"\"
@@ -15,4 +17,4 @@ class UserError(Exception):
 
 
 class UsageError(UserError, ValueError):
-    """Arguments that do not go together; the message says which and what would."""
+    """Arguments that do not go together. The message says which, and which would."""

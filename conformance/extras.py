@@ -14,7 +14,11 @@ from conformance.errors import UsageError
 
 @dataclass(frozen=True)
 class Extra:
-    """An extra by its ``name``: the ``modules`` that are imported, of which ``packages`` (requirements), what for."""
+    """An extra of the distribution, such as ``candle-parity[export]``.
+
+    ``modules`` are the Python modules that it brings, ``packages`` the requirements that bring them, and ``what`` is
+    what they are needed for, in words.
+    """
 
     name: str
     modules: tuple[str, ...]
@@ -23,6 +27,7 @@ class Extra:
 
     @property
     def command(self) -> str:
+        """The command that installs it: ``pip install 'safetensors>=0.5'``."""
         return f"pip install {shlex.join(self.packages)}"
 
 
@@ -40,11 +45,14 @@ EXTRAS = (
 
 
 class MissingExtra(UsageError):
-    """A package of an extra is not installed."""
+    """A package of an extra is not installed. The message has the command that installs it."""
 
 
 def missing(error: ModuleNotFoundError, who: str) -> MissingExtra | None:
-    """What to tell the user where ``error`` is of an extra's package, which ``who`` (a command) needs, or ``None``."""
+    """The error to raise in place of ``error`` where that is about a module of an extra; ``None`` for other modules.
+
+    ``who`` is the command that needs the module, for the message.
+    """
     module = (error.name or "").partition(".")[0]
     extra = next((row for row in EXTRAS if module in row.modules), None)
     if extra is None:

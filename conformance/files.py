@@ -34,7 +34,8 @@ DATA = PACKAGE / "_data"
 
 
 def installed() -> bool:
-    """Whether this is an installation from a wheel, which has its data inside the package and is not written to."""
+    """Whether this package was installed from a wheel. Its specs and kernels are inside the package then, and stay
+    unwritten."""
     return DATA.is_dir()
 
 
@@ -44,12 +45,13 @@ def source_tree() -> Path | None:
 
 
 def checkout() -> Path | None:
-    """``source_tree`` where that is a git checkout."""
+    """The root of the git checkout that this package is part of; ``None`` for an installation and for an unpacked
+    archive."""
     return source_tree() if (ROOT / ".git").exists() else None
 
 
 def version() -> str:
-    """The version that is installed; a package that was copied without being installed has none."""
+    """The installed version, such as ``0.1.0``; "unknown" for a package that was copied without being installed."""
     from importlib import metadata
 
     try:
@@ -73,29 +75,32 @@ def documentation() -> str:
 
 
 def spec_folder() -> Path:
-    """The specs that ship with the harness."""
+    """The folder of the specs that come with the harness."""
     return _shipped("specs")
 
 
 def kernels_folder() -> Path:
-    """The port that ships with the harness."""
+    """The folder of the port that comes with the harness."""
     return _shipped("kernels")
 
 
 def traces_folder() -> Path:
-    """The recorded launches of a checkout, or those that the extra ``replay`` installs; absent without it."""
+    """The folder of the recorded launches: that of a checkout, or of the extra ``replay``. It may not be there."""
     extra = find_spec("candle_parity_traces") if installed() else None
     places = [] if extra is None else list(extra.submodule_search_locations or ())
     return Path(places[0]) if places else REFERENCE / "traces"
 
 
 def kernels_path(word: str) -> Path:
-    """The path that a word of the command line names: ``shipped`` is our own port; ``./shipped`` is a folder."""
+    """The path that the word ``word`` of ``--kernels`` names.
+
+    ``shipped`` stands for the port that comes with the harness; a folder of that name is ``./shipped``.
+    """
     return kernels_folder() if word == SHIPPED else Path(word)
 
 
 def kernels_word(path: Path) -> str:
-    """The word of the command line that names ``path``."""
+    """The word of the command line that names ``path``: the inverse of ``kernels_path``."""
     return SHIPPED if path == kernels_folder() else str(path)
 
 
@@ -106,13 +111,15 @@ def in_own_checkout() -> bool:
 
 
 def shipped_name(path: Path) -> str | None:
-    """What to call ``path`` where it is the kernels or traces of an installation; ``None`` for every other path."""
+    """What messages call ``path`` if it is the kernels or the traces of an installation; ``None`` for every other
+    path."""
     names = {kernels_folder(): SHIPPED_KERNELS, traces_folder(): SHIPPED_TRACES}
     return names.get(path.resolve()) if installed() else None
 
 
 def cache_folder() -> Path:
-    """``$CANDLE_PARITY_CACHE``; else ``.cache/candle-parity`` in a checkout, the user's cache folder elsewhere."""
+    """The folder of the cache: ``$CANDLE_PARITY_CACHE`` if set; in a checkout ``.cache/candle-parity``; else one in the
+    user's cache folder (``~/.cache/candle-parity``). It need not exist."""
     chosen = os.environ.get(CACHE)
     if chosen:
         return Path(chosen)
@@ -125,7 +132,8 @@ def cache_folder() -> Path:
 
 
 def harness_digest() -> str:
-    """Of all that judges: the package and the reference, without the recorded answers, which only a replay reads."""
+    """A hash of all code and data that verdicts depend on: the package and the reference, without the recorded
+    answers."""
     return digest_of(PACKAGE, REFERENCE, without=REFERENCE / "traces")
 
 

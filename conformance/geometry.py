@@ -10,8 +10,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class GeometryRow:
-    """Grid, block (x, y, z) and dynamic shared memory that the port launches ``kernels`` with, as expressions; ``None``
-    where they are Candle's. ``when`` is the condition under which it launches them at all; ``None``: always."""
+    """The launch geometry that a port declares for ``kernels`` (a pattern): a row ``[[launch]]`` of its file.
+
+    ``grid`` and ``block`` are expressions for x, y and z, ``shared`` is one for the dynamic shared memory in bytes.
+    ``None`` stands for Candle's own value. ``when`` is the condition under which the port launches the kernels at all;
+    ``None`` means always.
+    """
 
     kernels: str
     grid: tuple[str, str, str] | None = None
@@ -21,5 +25,5 @@ class GeometryRow:
 
     @property
     def is_own(self) -> bool:
-        """Whether any of grid, block and shared memory is the port's own."""
+        """Whether the row replaces grid, block or shared memory, and does not only have a condition."""
         return not (self.grid is None and self.block is None and self.shared is None)

@@ -97,7 +97,8 @@ class Robustness:
 
 
 class Row(BaseModel):
-    """A JSON object that is not changed once made."""
+    """The base of everything in a record: a JSON object that does not change. Unknown keys are ignored when it is
+    read."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, populate_by_name=True, defer_build=True)
 
@@ -206,35 +207,38 @@ class KernelResult(Row):
 
     @property
     def counts(self) -> str:
-        """``3 of 53 cases failed, 12 not run``."""
+        """How many cases failed, in words: ``3 of 53 cases failed, 12 not run``."""
         missed = self.planned - self.cases if self.planned else 0
         not_run = f", {missed} not run" if missed > 0 else ""
         return f"{self.failed} of {max(self.planned, self.cases)} cases failed{not_run}"
 
     @property
     def failed_cases(self) -> list[str]:
-        """The ids of all cases that failed."""
+        """The full ids of all failing cases, also of those that ``failures`` leaves out."""
         return [f"{self.name}({case})" for one in self.observations for case in one.cases]
 
     @property
     def lost(self) -> bool:
-        """Whether the kernel was selected and not judged for something that is not its doing."""
+        """Whether the kernel was selected but has no verdict, for a reason that is not its own doing, such as a full
+        disk."""
         return self.status == "not_run" and (self.message or "").startswith(INFRASTRUCTURE)
 
     @classmethod
     def not_run(cls, kernel: Kernel, **fields: Any) -> Self:
-        """The row of a kernel that was not judged, with what ``fields`` say of it all the same."""
+        """The row of a ``kernel`` without a verdict. ``fields`` are further fields of the row, such as ``message``."""
         return cls(status="not_run", **of_specs(kernel), **fields)
 
 
 def of_specs(kernel: Kernel) -> dict[str, Any]:
-    """What the specs say of a kernel, as fields of ``KernelResult``."""
+    """The fields of ``KernelResult`` that the spec of ``kernel`` decides: name, module, family, upstream line."""
     return {name: getattr(kernel, name) for name in ("name", "module", "family", "upstream")}
 
 
 class Outcome(KernelResult):
-    """What a judge says of a kernel: its row, in which the specs' part is still to come (``row``), and what only the
-    run needs."""
+    """What a judge says of a kernel: the row of the record, and what only the run needs besides.
+
+    The fields that come from the specs are still empty; ``row`` fills them.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -253,15 +257,17 @@ class Outcome(KernelResult):
 
     @property
     def is_open(self) -> bool:
-        """Whether it says nothing of the kernel."""
+        """Whether there is no verdict yet: what went wrong was not the kernel's doing, so that it may be judged
+        again."""
         return self.status == "not_run"
 
     @classmethod
     def infrastructure(cls, name: str, why: str) -> Outcome:
-        """No verdict, for a reason that is not the kernel's doing."""
+        """The outcome of the kernel ``name`` when there is no verdict because of ``why``, which is not the kernel's
+        doing."""
         return cls(name=name, status="not_run", message=f"{INFRASTRUCTURE}{why}")
 
     def row(self, kernel: Kernel, **fields: Any) -> KernelResult:
-        """The row of ``kernel`` in a record, with ``fields`` that only a record has."""
+        """The row of ``kernel`` in the record: this outcome with the fields of the spec, and with ``fields``."""
         mine = {name: getattr(self, name) for name in KernelResult.model_fields}
         return KernelResult(**{**mine, **of_specs(kernel), **fields})

@@ -144,7 +144,7 @@ def _port_of(config: pytest.Config) -> _Port:
 
 
 def screen_of(reporter: Any) -> Screen:
-    """What pytest's terminal ``reporter`` writes to: a terminal as wide as pytest takes it to be, or a log."""
+    """The screen that pytest's terminal ``reporter`` writes to: a terminal of the width that pytest found, or a log."""
     if not reporter.isatty:
         return LOG
     return Screen(max(reporter.config.get_terminal_writer().fullwidth, NARROWEST))
@@ -162,7 +162,8 @@ class _BeforeOthers:
 
 
 class Parity:
-    """The engine worker of this pytest process, and on the controller the outcomes of all of them."""
+    """The plugin object of a session: it judges kernels in this process, and in the controller of pytest-xdist it
+    collects the outcomes of all workers."""
 
     def __init__(self, config: pytest.Config) -> None:
         """Raises ``pytest.UsageError`` where no port is named, or one that holds nothing that can be judged."""
@@ -233,8 +234,12 @@ class Parity:
 
     @cached_property
     def allowed(self) -> Callable[[str], str] | None:
-        """Where a gate decides the exit code, by a kernel's name why its failure is none for now: it is one in the
-        baseline, or the gate has the last word. ``None`` where each failure is one."""
+        """A function that gives, by a kernel's name, the reason why its failure does not fail its item, if a gate
+        decides.
+
+        The kernel fails in the baseline too, or a gate decides at the end of the session. ``None`` without such a gate:
+        then each failing kernel is a failed test.
+        """
         asked = self._gating.asked
         if asked.strict or replace(asked, strict=None) == NO_GATE:
             return None
@@ -244,17 +249,18 @@ class Parity:
 
     @cached_property
     def specs(self) -> Specs:
+        """The specs, with the port's own kernels. Raises ``SpecError``."""
         return specs_from(self._port.settings, self._port.config)
 
     @property
     def modules(self) -> list[str]:
-        """The modules of the specs that items are collected of; raises ``SpecError``."""
+        """The modules of the specs of which there are items. Raises ``SpecError``."""
         return list(dict.fromkeys(kernel.module for kernel in self.entries))
 
     @cached_property
     def entries(self) -> list[Kernel]:
-        """The kernels, launchers where a source names one or an argument does, and with ``--parity-own`` the port's
-        own; raises ``SpecError``."""
+        """What there are items for: Candle's kernels; the launchers, if a source seems to define one or an argument
+        names one; and with ``--parity-own`` the port's own kernels. Raises ``SpecError``."""
         kernels, launchers = self.specs.kernels, self.specs.launchers
         named = names_one(self._config.args, (*self.specs.launcher_modules, *launchers))
         called = [*launchers.values()] if named or self._defines_one([*launchers.values()]) else []
@@ -270,21 +276,24 @@ class Parity:
 
     @property
     def ready(self) -> Ready:
+        """What the kernels run on: device, architecture, wave size. Only there once a kernel was judged."""
         assert self._ready is not None
         return self._ready
 
     @cached_property
     def setup(self) -> Setup:
-        """The worker's setup; raises ``UsageError`` and ``EngineError`` as the command line does."""
+        """The setup of this process's run, on the device that is this worker's. Raises ``UsageError`` and
+        ``EngineError`` as the command line does."""
         setup = setup_from(self._port.settings, ["candle-parity", "run"], self.mode.tree, self._port.config)
         return setup.for_member(int(worker().removeprefix("gw")))
 
     @cached_property
     def mode(self) -> JudgeGenerated:
-        """What is done with the kernels; raises ``SourceError``."""
+        """The mode of the run: it judges the port's tree by generated cases. Raises ``SourceError``."""
         return JudgeGenerated(tree_from(self._port.settings, self.specs, self._port.config))
 
     def outcome_of(self, kernel: Kernel) -> Outcome:
+        """Judge ``kernel`` over all its cases. The judge and its executor are started by the first call."""
         if self._pool is None:
             self._pool = Pool([self.setup.for_kernels(self._chosen)], self.mode)
             self._ready = self._pool.greet()
@@ -293,15 +302,17 @@ class Parity:
         return outcome
 
     def known_reason(self, outcome: Outcome) -> str | None:
-        """Why the kernel fails, where the port declares all of its failures."""
+        """The reason that the port declares for this failure, if it declares all failing cases; else ``None``."""
         result = replace(self.result(), outcomes={outcome.name: outcome})
         return result.settled(()).reasons.get(outcome.name)
 
     def close(self) -> None:
+        """End the judge and its executor."""
         if self._pool is not None:
             self._pool.__exit__()
 
     def pytest_report_header(self) -> list[str]:
+        """The line that says which port is judged, and a second one if its own kernels are left out."""
         if not self._port.wanted:
             return []
         declared = "--parity-kernels" if self._port.declared is None else shown(self._port.declared.file)
@@ -313,6 +324,7 @@ class Parity:
         return lines
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Collect the port's declaration, and in our own checkout the files of ``specs/``; no other file."""
         if self._port.declared is not None and self._port.wanted and file_path == self._port.declared.file:
             return DeclarationItem.from_parent(parent, path=file_path)
         if file_path.suffix == ".yaml" and file_path.parent == SPEC_FOLDER:

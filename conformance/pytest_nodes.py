@@ -28,7 +28,8 @@ KEY = "candle_parity"
 
 
 class SessionJudge(Protocol):
-    """What judges the kernels of a session."""
+    """What pytest's items need of the object that judges the kernels of a session
+    (``conformance.pytest_items.Parity``)."""
 
     @property
     def specs(self) -> Specs: ...
@@ -48,14 +49,14 @@ STATE = pytest.StashKey[SessionJudge]()
 
 
 class SpecNode(pytest.File):
-    """A spec as a pytest file: an item per kernel or launcher."""
+    """A file of ``specs/`` as pytest collects it: an item for each kernel or launcher of the module."""
 
     def collect(self) -> Iterator[pytest.Item]:
         return _items(self, self.path.stem)
 
 
 class DeclarationItem(pytest.File):
-    """The file that declares a port: a collector for each module of the specs."""
+    """The ``candle-parity.toml`` of a port as pytest collects it: a ``ModuleNode`` for each module of the specs."""
 
     def collect(self) -> Iterator[pytest.Collector]:
         for module in _judge(self).modules:
@@ -63,7 +64,7 @@ class DeclarationItem(pytest.File):
 
 
 class ModuleNode(pytest.Collector):
-    """The kernels of a module where no file is collected: pytest may leave out files, as with ``--lf``."""
+    """The kernels of a module, collected without a file: pytest may leave out files, as it does with ``--lf``."""
 
     def collect(self) -> Iterator[pytest.Item]:
         return _items(self, self.name.removesuffix(".yaml"))
@@ -86,7 +87,7 @@ def _items(collector: pytest.Collector, module: str) -> Iterator[pytest.Item]:
 
 
 class KernelItem(pytest.Item):
-    """One kernel or launcher judged over all its cases."""
+    """One kernel or launcher, judged over all its cases: ``specs/unary.yaml::uexp_f32``."""
 
     def __init__(self, *, kernel: Kernel, **rest: Any) -> None:
         super().__init__(**rest)
@@ -96,6 +97,8 @@ class KernelItem(pytest.Item):
             self.add_marker(name)
 
     def runtest(self) -> None:
+        """Judge the kernel. Skips a missing kernel and a known failure; raises ``NotAtParity`` for any other status
+        than a pass."""
         parity = self.config.stash[STATE]
         outcome = parity.outcome_of(self.kernel)
         self.judged = {"outcome": to_map(outcome), "ready": to_map(parity.ready), "worker": worker()}
@@ -111,6 +114,7 @@ class KernelItem(pytest.Item):
             raise NotAtParity(outcome)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What pytest prints of a failure: the failing cases, or the sentence of an error, without a traceback."""
         if isinstance(excinfo.value, NotAtParity):
             return "\n".join(explain(excinfo.value.outcome.name, excinfo.value.outcome, shown=5))
         if isinstance(excinfo.value, EngineError | SourceError | UsageError):
@@ -118,22 +122,23 @@ class KernelItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
+        """The file, no line, and ``MODULE: KERNEL`` as the item's title."""
         return self.path, None, f"{self.kernel.module}: {self.kernel.name}"
 
 
 def names_one(args: Iterable[str], names: Collection[str]) -> bool:
-    """Whether one of pytest's arguments names a file, a collector or an item of ``names``."""
+    """Whether one of pytest's arguments, such as ``specs/unary.yaml::uexp_f32``, names one of ``names``."""
     parts = (arg.split("::") for arg in args)
     return any(not {Path(file).stem, *inside}.isdisjoint(names) for file, *inside in parts)
 
 
 def worker() -> str:
-    """This process's name among the workers of pytest-xdist."""
+    """The name of this process among the workers of pytest-xdist; ``gw0`` without them."""
     return os.environ.get("PYTEST_XDIST_WORKER", "gw0")
 
 
 class NotAtParity(Exception):
-    """A kernel that is not at parity."""
+    """The kernel of ``outcome`` is not at parity: the failure of its item."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(f"{outcome.name}: {outcome.status}")

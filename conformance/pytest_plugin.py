@@ -17,6 +17,7 @@ from conformance.settings import OPTIONS, PREFIX
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Give pytest every option with ``pytest=True`` in ``conformance.settings``, as ``--parity-...``."""
     group = parser.getgroup("candle-parity")
     for row in OPTIONS:
         if row.pytest:
@@ -24,6 +25,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Register the plugin that judges kernels, if this run may judge any. Raises ``pytest.UsageError`` for a bad
+    option, declaration or variable of the environment."""
     given = any(value is not None for name, value in vars(config.option).items() if name.startswith(PREFIX))
     if given or config.rootpath.resolve() == source_tree() or _declared(config):
         from conformance import environment

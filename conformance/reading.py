@@ -38,7 +38,8 @@ _KINDS = (
 
 
 def kind_of(path: Path) -> str | None:
-    """What ``path`` is where it is something else than a regular file; ``None`` for a regular file and for nothing."""
+    """What ``path`` is if it is no regular file, in words: "a folder", "a FIFO". ``None`` for a regular file, and for a
+    path at which there is nothing."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
@@ -47,7 +48,7 @@ def kind_of(path: Path) -> str | None:
 
 
 def own_yaml(path: Path) -> Any:
-    """What a YAML file of the harness says, read by libyaml where PyYAML has it."""
+    """The content of a YAML file of the harness itself. It is read by libyaml where PyYAML was built with it."""
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -55,8 +56,10 @@ def own_yaml(path: Path) -> Any:
 
 
 def read_bytes(path: Path, most: int = 64 * MIB) -> bytes:
-    """The content of the regular file ``path``; raises ``OSError``, whose ``strerror`` says what else it is, or that
-    it is larger than ``most`` bytes."""
+    """The content of the regular file ``path``.
+
+    Raises ``OSError``. Its ``strerror`` also says that the path is no regular file, or larger than ``most`` bytes.
+    """
     # Without O_NONBLOCK the open itself would wait for a FIFO's writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(handle).st_mode
@@ -69,7 +72,10 @@ def read_bytes(path: Path, most: int = 64 * MIB) -> bytes:
 
 
 def read_text(path: Path, most: int = 64 * MIB) -> str:
-    """``read_bytes`` as UTF-8 text without a byte order mark; raises ``OSError``, and ``UnicodeDecodeError``."""
+    """The text of the regular file ``path``, read as UTF-8, without a byte order mark.
+
+    Raises ``OSError`` as ``read_bytes``, and ``UnicodeDecodeError``.
+    """
     return read_bytes(path, most).decode("utf-8-sig")
 
 
@@ -130,7 +136,7 @@ def _bound(count: int, most: int, what: str) -> None:
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """``text`` with its middle left out where it is longer than ``most`` characters."""
+    """``text`` of at most ``most`` characters or so: the middle of a longer one is left out."""
     if len(text) <= most:
         return text
     kept = most // 2

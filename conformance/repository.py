@@ -51,7 +51,8 @@ class RepositoryError(RuntimeError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of a commit: git's mode, the hash of its content, and its path from the root of the work tree."""
+    """A file of a commit: git's mode (``100644``), the hash of its content, and its path from the root of the work
+    tree."""
 
     mode: str
     digest: str
@@ -60,7 +61,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Repository:
-    """The work tree whose root is ``top``."""
+    """A git work tree, by its root ``top``. Its methods run git, with everything switched off that could run a
+    program."""
 
     top: Path
 
@@ -80,23 +82,24 @@ class Repository:
             return None
 
     def entries(self, inside: Sequence[str], commit: str = "HEAD") -> list[Entry]:
-        """What ``commit``, that which is checked out, has below the paths ``inside``, from the root; raises
+        """The files of ``commit`` below the paths ``inside``, which are relative to the root. Raises
         ``RepositoryError``."""
         text = self._git("ls-tree", "-r", "-z", "--full-tree", commit, "--", *inside)
         rows = [row.partition("\t") for row in text.split("\0") if row]
         return [Entry(*(head.split(" ")[0], head.split(" ")[2]), path) for head, _, path in rows]
 
     def indexed(self, inside: str) -> list[str]:
-        """The files below ``inside`` that the index has, from the root; raises ``RepositoryError``."""
+        """The paths of the files in git's index below ``inside``; all are relative to the root. Raises
+        ``RepositoryError``."""
         return [name for name in self._git("ls-files", "-z", "--", inside).split("\0") if name]
 
     def differs(self, inside: Sequence[str]) -> bool:
-        """Whether files below the paths ``inside`` are not those of the commit, or there are further ones that no
-        ``.gitignore`` names.
+        """Whether the files below the paths ``inside`` differ from those of the commit, or there are further ones that
+        no ``.gitignore`` names.
 
-        Bytes count, and whether a file is a link; the executable bit does not, for nothing compiles otherwise for it.
-        Line ends that git writes as CRLF on a checkout, and the content of a file that Git LFS keeps, are those of the
-        commit. Whatever another filter made of a file differs. Raises ``RepositoryError``.
+        What counts is the bytes, and whether a file is a link. The executable bit does not count, since it changes
+        nothing that is compiled. Line ends that git converts to CRLF, and files whose content Git LFS fetched, count as
+        unchanged. What any other filter has changed counts as different. Raises ``RepositoryError``.
         """
         entries = self.entries(inside)
         if any(self._changed(entry) for entry in entries):
@@ -111,9 +114,10 @@ class Repository:
         return bool(others or staged)
 
     def contents(self, entries: Iterable[Entry], most_bytes: int) -> Iterator[tuple[Entry, bytes | None]]:
-        """What git has stored of each of ``entries``, unfiltered; ``None`` for more than ``most_bytes``.
+        """The content of each of ``entries`` as git stores it, without filters; ``None`` for one of more than
+        ``most_bytes``.
 
-        Raises ``RepositoryError`` for what is not there, as in a clone without all objects.
+        Raises ``RepositoryError`` for an object that is absent, as in a partial clone.
         """
         try:
             process = subprocess.Popen(
@@ -201,15 +205,16 @@ def _content(stream: IO[bytes], size: int, most_bytes: int) -> bytes | None:
 
 
 def repository_of(path: Path) -> Repository | None:
-    """The work tree that ``path`` is in, the nearest one; ``None`` outside of one."""
+    """The innermost git work tree that contains ``path``; ``None`` outside of one."""
     place = path.absolute()
     return next((Repository(top) for top in (place, *place.parents) if (top / ".git").exists()), None)
 
 
 def committed_below(folder: Path) -> str | None:
-    """A file that a work tree's index has at or below ``folder``, as an absolute path; ``None`` for none.
+    """The absolute path of a file at or below ``folder`` that some work tree has in its index; ``None`` where there is
+    none.
 
-    Both what ``folder`` is called and where its links lead are looked at. Raises ``RepositoryError``.
+    Both the folder's own path and the one that its links lead to are looked at. Raises ``RepositoryError``.
     """
     for place in dict.fromkeys((folder.absolute(), folder.resolve())):
         for one in _around(place):

@@ -61,9 +61,9 @@ PREFIX = "parity_"
 
 @dataclass(frozen=True)
 class ExecutorSettings(Options):
-    """The settings that executors get, in which a port's code runs, and nothing else: a row here is one that they know.
+    """The settings that an executor gets, the process in which a port's code runs. It gets no others.
 
-    Their values are plain, for an executor reads them without pydantic.
+    The values are plain Python ones, since an executor loads no pydantic.
     """
 
     runtime: str = option(
@@ -94,7 +94,11 @@ class ExecutorSettings(Options):
 
 @dataclass(frozen=True)
 class Settings(ExecutorSettings):
-    """How kernels are compiled and launched, in the order of the command that reproduces a failure."""
+    """How kernels are chosen, compiled and launched. The fields are in the order of the command that reproduces a
+    failure.
+
+    ``Settings(runtime="cpu", wave=32)`` is ``--runtime cpu --wave 32``.
+    """
 
     salt: str = option(
         "",
@@ -256,8 +260,11 @@ class Settings(ExecutorSettings):
     )
 
     def filled(self, file: Settings) -> Self:
-        """These settings, and those of the port's ``file`` where they have their default. What sources are compiled
-        with is not among them (``conformance.port.options``), but for ``arch``, which the runtime needs too."""
+        """These settings, with the values of the port's ``file`` for those that have their default.
+
+        Options for the compiler are not filled in here, as both sources count there (``conformance.port.options``).
+        ``arch`` is, because the runtime needs it too.
+        """
         rows = [row for row in Settings.rows() if row.in_file and (not row.compiles or row.name == "arch")]
         return replace(self, **{row.name: getattr(file, row.name) for row in rows if self._is_default(row)})
 
@@ -265,12 +272,13 @@ class Settings(ExecutorSettings):
         return bool(getattr(self, row.name) == row.default)
 
     def repeated(self, args: Iterable[str]) -> str:
-        """The command that begins with ``args`` and repeats these settings."""
+        """The command that begins with ``args`` and has the same effect: every ``repeated`` option with its value,
+        quoted."""
         rows = [row for row in Settings.rows() if row.repeated]
         return " ".join([*args, *(shlex.quote(arg) for row in rows for arg in row.args(getattr(self, row.name)))])
 
     def recorded(self) -> tuple[str, ...]:
-        """What the record's ``run.options`` has besides what sources were compiled with: ``--seed-salt S``."""
+        """The ``recorded`` options as they stand in ``run.options`` of a record: ``("--seed-salt S",)``."""
         rows = [row for row in Settings.rows() if row.recorded]
         return tuple(" ".join(args) for row in rows if (args := row.args(getattr(self, row.name))))
 
@@ -279,14 +287,15 @@ NO_SETTINGS = Settings()
 
 
 def judged_with(options: Iterable[str]) -> tuple[str, ...]:
-    """Those of a record's ``run.options`` that ``Settings.recorded`` wrote."""
+    """Those of a record's ``run.options`` that change verdicts (``Settings.recorded``), without options for the
+    compiler."""
     flags = {row.flags[0] for row in Settings.rows() if row.recorded}
     return tuple(one for one in options if one.split(" ")[0] in flags)
 
 
 @dataclass(frozen=True)
 class Gate(Options):
-    """What a run has to come to; in the file the keys of the table ``[gate]``."""
+    """What a run is required to achieve. In ``candle-parity.toml`` these are the keys of the table ``[gate]``."""
 
     fail_under: float | None = reporting(
         None,
@@ -351,7 +360,8 @@ NO_GATE = Gate()
 
 @dataclass(frozen=True)
 class Session(Options):
-    """How a command selects, works and reports: no process of a run needs it."""
+    """How a command selects kernels, how many processes it uses, and what it prints. No other process of a run needs
+    it."""
 
     module: tuple[str, ...] = option(
         (),

@@ -31,8 +31,11 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&$]|(?<=:)//|^[-+](?=\s|$)|^[-=]+$|(?<=
 
 @dataclass(frozen=True)
 class Screen:
-    """Where a table is shown: ``width`` columns, with ``colour`` or without any escape code, and with ``links`` (OSC 8)
-    to files where the terminal has them."""
+    """Where a table is printed.
+
+    ``width`` is in columns. Without ``colour`` no escape codes are written. With ``links`` the names of files are links
+    (OSC 8).
+    """
 
     width: int
     colour: bool = False
@@ -40,7 +43,7 @@ class Screen:
 
     @property
     def narrow(self) -> bool:
-        """Whether the percentages of modules have to go, so that the last column can be read."""
+        """Whether there is no room for the percentages of modules, because the last column would become unreadable."""
         return self.width < 100
 
 
@@ -52,8 +55,11 @@ LOG = Screen(1000)
 
 
 def visible(text: str) -> str:
-    """``text`` with each character that cannot be shown written as an escape such as ``\\x1b``, and so the first
-    character of what a CI service would take for a command: no text from elsewhere can form one."""
+    """``text`` with every character that cannot be shown as an escape such as ``\\x1b``.
+
+    The first character of what a CI service would take for a command (``::error``) is escaped too. So text from
+    elsewhere can neither control a terminal nor a CI.
+    """
     if text.isascii() and text.isprintable() and "##" not in text and "::" not in text:
         return text  # nearly every text, at a fifth of what the four searches cost
     shown = _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
@@ -61,29 +67,29 @@ def visible(text: str) -> str:
 
 
 def quoted(text: str, mark: str = "  | ") -> str:
-    """``text`` of a compiler, a kernel or a port made visible, ``mark`` before each of its lines: none can be taken for
-    one of ours."""
+    """``text`` from a compiler, a kernel or a port, made visible, with ``mark`` before each line: none looks like one
+    of ours."""
     return "\n".join(f"{mark}{line}".rstrip() for line in visible(text).split("\n"))
 
 
 def continued(text: str, mark: str = "  | ") -> str:
-    """``text`` made visible, which stands behind words of ours: ``mark`` begins each line but the first."""
+    """``text``, made visible, to be written after words of ours: ``mark`` begins every line but the first."""
     first, *rest = visible(text).split("\n")
     return "\n".join([first, *(f"{mark}{line}" for line in rest)])
 
 
 def one_line(text: str) -> str:
-    """``text`` made visible, with every run of white space one blank."""
+    """``text`` made visible and on one line: every run of white space becomes a blank."""
     return " ".join(visible(text).split())
 
 
 def shortened(text: str, length: int) -> str:
-    """``text`` of at most ``length`` characters, the last of them an ellipsis where something was cut off."""
+    """``text`` cut to at most ``length`` characters. The last of them is an ellipsis if something was cut off."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def counted(count: int, what: str) -> str:
-    """``1 cause``, ``2 causes``."""
+    """A count with its noun: ``1 cause``, ``2 causes``."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
@@ -104,7 +110,7 @@ def link(text: str, address: str) -> str:
 
 
 def url(address: str) -> str:
-    """``address`` with every character encoded that could end it in Markdown or HTML."""
+    """``address`` with every character encoded that could end the address in Markdown or HTML."""
     return quote(address, safe="/:#?=%", errors="backslashreplace")
 
 

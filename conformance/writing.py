@@ -65,8 +65,10 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_inside(folder: Path, name: str | PurePath, data: bytes) -> None:
-    """Writes ``data`` to ``name`` below ``folder``, as ``write_bytes``; raises ``FileError`` also where a folder on the
-    way is a symbolic link."""
+    """Write ``data`` to ``name`` below ``folder``, as ``write_bytes`` does.
+
+    Raises ``FileError``, also where a folder on the way is a symbolic link.
+    """
     refuse_links(folder, name)
     write_bytes(folder / name, data)
 
@@ -81,11 +83,12 @@ def refuse_links(folder: Path, name: str | PurePath) -> None:
 
 
 def make_links(folder: Path, links: Mapping[str, str]) -> list[str]:
-    """Make symbolic ``links`` below ``folder``, by their paths in it and what they lead to; those that cannot be made
-    are left out. The paths of those that lead out of ``folder`` are returned, and these are left out as well.
+    """Make symbolic links below ``folder``. ``links`` has, by path in ``folder``, what each leads to.
 
-    Call it when all files are written: no file may be written through a link. Where one leads is asked of the file
-    system, for ``..`` behind another link is not the folder that its path names.
+    Links that cannot be made are left out. So are those that would lead out of ``folder``, whose paths are returned.
+
+    Call it when all files are written, so that no file is written through a link. Where a link leads is asked of the
+    file system, because ``..`` behind another link is not the folder that the path seems to name.
     """
     made: list[str] = []
     out: set[str] = set()
@@ -107,8 +110,11 @@ def make_links(folder: Path, links: Mapping[str, str]) -> list[str]:
 
 
 def discard(path: Path) -> None:
-    """Remove what lies at ``path`` where ``write_bytes`` would make a new file there: a regular file, or a symbolic
-    link to one or to nothing, of which the link goes. Raises ``FileError``."""
+    """Remove the file at ``path`` that ``write_bytes`` would replace: a regular file, or a symbolic link (not its
+    target).
+
+    Raises ``FileError``.
+    """
     try:
         if _own_descriptor(path) is None and _is_replaced(path):
             path.unlink(missing_ok=True)
@@ -134,7 +140,7 @@ def _own_descriptor(path: Path) -> int | None:
 
 
 def is_replaced(path: Path) -> bool:
-    """Whether writing to ``path`` makes or replaces a file, and not a device, a pipe or an open descriptor."""
+    """Whether writing to ``path`` makes or replaces a file. It does not for a device, a pipe or an open descriptor."""
     try:
         return _own_descriptor(path) is None and _is_replaced(path)
     except OSError:  # a loop of links, a file in the place of a folder: writing it says so

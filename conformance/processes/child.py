@@ -19,7 +19,7 @@ from conformance.errors import UserError
 
 
 def how_ended(code: int) -> str:
-    """``exit code 3``, or ``signal SIGSEGV`` for the number of a signal with a minus, as ``subprocess`` has it."""
+    """How a process ended, by the code that ``subprocess`` gives: ``exit code 3``, or ``signal SIGSEGV`` for -11."""
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -29,7 +29,8 @@ def how_ended(code: int) -> str:
 
 
 class InfrastructureError(UserError, RuntimeError):
-    """A full disk, a process that cannot be started, a folder that cannot be written: never a kernel's doing.
+    """Something failed that is no kernel's doing: a full disk, a process that cannot be started, a folder that cannot
+    be written.
 
     The message is one sentence that names the thing and says what to do.
     """
@@ -41,7 +42,7 @@ _DYING = 10.0
 
 
 class StartedChild(Protocol):
-    """What is needed of a ``subprocess.Popen``."""
+    """What ``Child`` needs of a started process; ``subprocess.Popen`` has it."""
 
     @property
     def pid(self) -> int: ...
@@ -53,10 +54,10 @@ class StartedChild(Protocol):
 
 
 class Child:
-    """A started process, the leader of its group; see ``Supervisor.start``.
+    """A started process, the leader of its process group; ``Supervisor.start`` makes it.
 
-    When the leader has ended, the rest of its group is killed before its exit code is returned. A selector waits for
-    the end on ``fileno()``, which becomes readable then and is closed by the first ``poll`` or ``wait`` returning it.
+    When the leader has ended, the rest of the group is killed, and then the exit code is returned. A selector can wait
+    for the end on ``fileno()``.
     """
 
     def __init__(self, process: StartedChild, gone: Callable[[Child], None]) -> None:
@@ -75,20 +76,21 @@ class Child:
             ) from error
 
     def fileno(self) -> int:
-        """The pidfd, readable once the process has ended; raises ``ValueError`` after that was returned."""
+        """A descriptor (pidfd) that becomes readable when the process has ended. ``poll`` and ``wait`` close it when
+        they return the exit code; afterwards this raises ``ValueError``."""
         if self._pidfd < 0:
             raise ValueError(f"process {self.pid} has ended, its descriptor is closed")
         return self._pidfd
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; ``None`` while the process runs."""
+        """The exit code, negative for a signal; ``None`` while the process is running."""
         with self._lock:
             if self._process.returncode is None and self._has_ended():
                 self._end()
             return self._process.returncode
 
     def wait(self, timeout: float) -> int | None:
-        """The exit code, or ``None`` when the process has not ended after ``timeout`` seconds."""
+        """The exit code, negative for a signal; ``None`` if the process has not ended after ``timeout`` seconds."""
         code = self.poll()
         if code is None and self._pidfd >= 0:
             waiting = select.poll()
@@ -98,14 +100,14 @@ class Child:
         return code
 
     def kill(self) -> None:
-        """End the whole group with SIGKILL and wait for the leader, a bounded time."""
+        """Kill the whole group (SIGKILL), and wait for the leader for a bounded time."""
         with self._lock:
             if self._process.returncode is None:
                 _kill_group(self.pid)
         self.wait(_DYING)
 
     def ended_how(self) -> str:
-        """``exit code 3``, ``signal SIGSEGV``, or ``still running``."""
+        """How the process ended, in words: ``exit code 3``, ``signal SIGSEGV``, or ``still running``."""
         code = self.poll()
         return "still running" if code is None else how_ended(code)
 
@@ -133,19 +135,20 @@ def _kill_group(group: int) -> None:
 
 
 def parent_word() -> int:
-    """What a child is to give ``die_with_parent``: this process, or 0 outside the main thread.
+    """The number to hand to a child for ``die_with_parent``: this process's id, or 0 in another thread than the main
+    one.
 
-    The parent-death signal comes when the *thread* that started the child ends, so only the main thread's children may
-    ask for it; the guard ends the others all the same.
+    Linux sends the signal when the *thread* that started the child ends, so only children of the main thread may ask
+    for it. The guard ends the others all the same.
     """
     return os.getpid() if threading.current_thread() is threading.main_thread() else 0
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when the thread that started it ends; the first thing that a child does.
+    """Have Linux kill this process when the thread that started it ends. A child calls it before anything else.
 
-    ``parent`` is ``parent_word()`` of the process that started it; 0 asks for nothing. Raises ``SystemExit`` when that
-    process has ended already.
+    ``parent`` is the ``parent_word()`` of the parent; with 0 nothing is asked for. Raises ``SystemExit`` if the parent
+    has ended already.
     """
     if not parent:
         return
@@ -155,7 +158,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def cpu_seconds(root: int) -> float:
-    """CPU time that process ``root`` and all its descendants have taken, those that have ended included."""
+    """The CPU seconds of the process ``root`` and all its descendants, including those that have ended."""
     rows: dict[int, tuple[int, int]] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended meanwhile
@@ -174,10 +177,10 @@ the system's takes core dumps whatever the limit."""
 
 
 def no_core_files() -> None:
-    """Have no fault of this process or its children write a core file; call it before a runtime is loaded.
+    """Have this process and its children write no core files. Call it before a runtime is loaded.
 
-    ROCr of ROCm 7 writes the GPU's whole memory. With the limit at 0 it does not, and HIP returns a code where it
-    would abort.
+    ROCr of ROCm 7 writes the whole memory of a GPU into one. With the limit at 0 it does not, and HIP returns an error
+    code where it would otherwise abort.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.environ.setdefault(_ROCR_SWITCH, "1")
@@ -206,12 +209,12 @@ _NOISE = re.compile(
 
 
 def stderr_size() -> int:
-    """The bytes of this process's standard error so far; 0 where it is not a file."""
+    """How many bytes this process's standard error holds so far; 0 where that is no file."""
     return os.fstat(_STANDARD_ERROR).st_size
 
 
 def words_since(size: int) -> str:
-    """What this process has written to standard error since its size was ``size``, or the end of it."""
+    """What this process wrote to standard error after it held ``size`` bytes; of a long text only the end."""
     return decoded(tail(_STANDARD_ERROR, min(stderr_size() - size, KEPT)))
 
 
@@ -222,19 +225,20 @@ def tail(file: int, size: int) -> bytes:
 
 
 def decoded(data: bytes) -> str:
-    """What a process printed, as text whatever it is."""
+    """What a process printed, as text. Bytes that are not UTF-8 are replaced."""
     return data.decode(errors="replace")
 
 
 def fault_line(text: str) -> str:
-    """The line in which ROCr or HIP report a GPU's fault; "" where there is none."""
+    """The line of ``text`` in which ROCr or HIP report a fault of the GPU; "" where there is none."""
     lines = [line.strip() for line in text.splitlines()]
     found = (line for pattern in _FAULTS for line in lines if pattern.search(line))
     return next(found, "")[:SHOWN]
 
 
 def telling_line(text: str) -> str:
-    """The line of ``text`` that says best why a process ended: of a GPU's fault, else the last one; "" for none."""
+    """The line of ``text`` that says best why a process ended: that of a GPU's fault, else the last line. "" for no
+    text."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     plain = [line for line in lines if not _NOISE.search(line)]
     return fault_line(text) or (plain or lines or [""])[-1][:SHOWN]

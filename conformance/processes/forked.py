@@ -31,18 +31,19 @@ _allowed: list[bool] = []
 
 
 def allow_forks() -> None:
-    """Say that this process is a command of ours and nothing else, so that children may be copies of it."""
+    """Allow children that are copies of this process. Only a command of ours, with nothing else in its process, calls
+    this."""
     _allowed.append(True)
 
 
 def may_fork() -> bool:
-    """Whether a child may be a copy of this process now: it is a command of ours, and has one thread."""
+    """Whether a child may be a copy of this process now: ``allow_forks`` was called, and there is one thread."""
     main = threading.current_thread() is threading.main_thread()
     return bool(_allowed) and main and len(os.listdir("/proc/self/task")) == 1
 
 
 class ForkedProcess:
-    """A copy of this process, with what ``Child`` needs of a ``subprocess.Popen``."""
+    """A child that is a copy of this process. It has what ``Child`` needs."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -68,11 +69,11 @@ class ForkedProcess:
 def fork(
     name: str, run: Callable[[], object], keep: Collection[int], output: int, environment: Mapping[str, str]
 ) -> ForkedProcess:
-    """A copy of this process that calls ``run`` and ends, as a program would that leads a session of its own; ``name``
-    is what ``ps -o comm`` and ``top`` call it, of which they show 15 characters.
+    """Start a copy of this process that calls ``run`` and then ends; it leads a session of its own.
 
-    Of the open files it has those of ``keep``, under the same numbers, and ``output`` as standard output and error; its
-    environment is ``environment``, and its signals do what they do in a new program. Raises ``OSError``.
+    ``name`` is what ``ps -o comm`` and ``top`` show, 15 characters of it. Of the open files it keeps ``keep``, under
+    the same numbers, and has ``output`` as standard output and error. Its environment is ``environment``, and signals
+    are handled as in a new program. Raises ``OSError``.
     """
     parent = parent_word()
     leads, tell = os.pipe()
@@ -169,7 +170,8 @@ _MALLOC = {"MALLOC_TRIM_THRESHOLD_": -1, "MALLOC_MMAP_MAX_": -4}
 
 
 def set_malloc(environment: Mapping[str, str]) -> None:
-    """Have this process's ``malloc`` be as these variables of ``environment`` say, where it is glibc's."""
+    """Have glibc's ``malloc`` in this process follow the variables (``MALLOC_...``) of ``environment``. Does nothing
+    with another C library."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     for name, parameter in _MALLOC.items():
         value = environment.get(name, "")

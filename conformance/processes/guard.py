@@ -21,6 +21,8 @@ _PAUSE = 0.02
 
 
 def watch(folder: str, mark: bytes) -> None:
+    """Wait for the end of standard input, then kill every group and every process with ``mark``, and remove
+    ``folder``."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     groups: set[int] = set()

@@ -63,7 +63,7 @@ class Supervisor:
 
     @property
     def scratch(self) -> Path:
-        """A folder for temporary files, made on first use and ``TMPDIR`` of every child; removed at the end.
+        """The folder for temporary files, made on first use and removed at the end. It is ``TMPDIR`` in every child.
 
         Raises ``InfrastructureError`` where no folder can be written.
         """
@@ -91,10 +91,11 @@ class Supervisor:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> Child:
-        """Start ``args`` with ``environment`` (default: this process's), ``TMPDIR`` set to ``scratch``, in ``folder``
-        (default: this process's).
+        """Start the program ``args`` in ``folder`` (default: the working directory) with ``environment`` (default: this
+        process's).
 
-        Raises ``InfrastructureError`` when it cannot be started.
+        ``pass_fds`` are open files that it keeps. ``TMPDIR`` is ``scratch``. Raises ``InfrastructureError`` where it
+        cannot be started.
         """
         with self._lock:
             if self._closed:
@@ -124,10 +125,10 @@ class Supervisor:
         output: int,
         environment: Mapping[str, str],
     ) -> Child:
-        """A copy of this process, called ``name``, that calls ``run``, with the files ``keep`` and ``output``; see
-        ``conformance.processes.forked``, which says when this may be asked for. ``TMPDIR`` is set to ``scratch``.
+        """Start a copy of this process that calls ``run``; see ``conformance.processes.forked``, also for when this is
+        allowed.
 
-        Raises ``InfrastructureError`` when it cannot be started.
+        ``TMPDIR`` is ``scratch``. Raises ``InfrastructureError`` where it cannot be started.
         """
         with self._lock:
             if self._closed:
@@ -146,7 +147,7 @@ class Supervisor:
         return child
 
     def close(self) -> None:
-        """Kill the groups of all children and remove ``scratch``; nothing can be started any more."""
+        """Kill the groups of all children and remove ``scratch``. Nothing can be started afterwards."""
         if os.getpid() != self._owner:
             return
         with self._lock:
@@ -225,7 +226,8 @@ _shared: list[Supervisor] = []
 
 @dataclass(frozen=True)
 class Finished:
-    """The exit code (negative for a signal; ``None`` when the program was stopped at its limit), output and errors."""
+    """A program that has ended: its exit code, output and errors. The code is negative for a signal, and ``None`` for a
+    program that was stopped because its time was up."""
 
     code: int | None
     out: str
@@ -233,8 +235,8 @@ class Finished:
 
 
 def run_bounded(args: Sequence[str], seconds: float, folder: Path | None = None) -> Finished:
-    """Run ``args`` for at most ``seconds``, in ``folder`` if given; raises ``InfrastructureError`` when it cannot be
-    started."""
+    """Run the program ``args`` for at most ``seconds``, in ``folder`` if given. Raises ``InfrastructureError`` where it
+    cannot be started."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         # Bytes: an argument may hold characters that the locale lacks.
         encoded = [os.fsdecode(arg.encode("utf-8", "surrogateescape")) for arg in args]
@@ -247,7 +249,7 @@ def run_bounded(args: Sequence[str], seconds: float, folder: Path | None = None)
 
 
 def stop_all() -> None:
-    """Kill what ``run_bounded`` has running in any thread; its calls return."""
+    """Kill every program that ``run_bounded`` is running in any thread; these calls return."""
     with _lock:
         for supervisor in _shared:
             supervisor.close()
@@ -275,10 +277,11 @@ _PROBE = 64 << 10
 
 
 def scratch_base() -> Path:
-    """The first folder that takes files and has ``ROOM``, else the first that takes files.
+    """The folder for temporary files: the first that can be written and has ``ROOM``, else the first that can be
+    written.
 
-    Tried are ``$TMPDIR`` where it is set, ``/tmp`` and the cache folder. ``take_warnings`` reports a ``TMPDIR`` that
-    was passed over. Raises ``InfrastructureError`` where none takes files.
+    ``$TMPDIR``, ``/tmp`` and the cache folder are tried. ``take_warnings`` reports a ``TMPDIR`` that was passed over.
+    Raises ``InfrastructureError`` where none can be written.
     """
     from conformance.notices import warn
 
@@ -303,7 +306,7 @@ def scratch_base() -> Path:
 
 
 def has_room(folder: Path, size: int = ROOM) -> bool:
-    """Whether ``size`` bytes more can be written in ``folder``; false where it is not there."""
+    """Whether ``size`` more bytes can be written to ``folder``; false for one that is not there."""
     try:
         found = os.statvfs(folder)
     except OSError:

@@ -42,7 +42,8 @@ Cases = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Header:
-    """What an archive says before its arrays; ``rows`` are key, dtype and number of elements of each."""
+    """The header of an archive: its cases, and a row for each array (key, dtype, number of elements). ``recording``
+    says what the answers were recorded on."""
 
     cases: Cases
     rows: list[tuple[str, np.dtype[Any], int]]
@@ -50,13 +51,17 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """The header of ``path``, without its arrays; raises ``ValueError`` for a truncated file or another format."""
+    """The header of the archive ``path``, without its arrays. Raises ``ValueError`` for a file that is cut short or no
+    archive."""
     with _read(path) as stream:
         return _header(stream)
 
 
 def read_archive(path: Path) -> tuple[Cases, Pool]:
-    """The cases and arrays of ``path``; raises ``ValueError`` when the file is cut short or not an archive."""
+    """The cases and the arrays (one-dimensional, of unsigned integers, by key) of the archive ``path``.
+
+    Raises ``ValueError`` for a file that is cut short or no archive, or whose arrays exceed half of the memory.
+    """
     with _read(path) as stream:
         header = _header(stream)
         pool: Pool = {}
@@ -74,7 +79,8 @@ def read_archive(path: Path) -> tuple[Cases, Pool]:
 def write_archive(
     path: Path, cases: Cases, pool: Pool, recording: Mapping[str, Any] | None = None, preset: int = SMALLEST
 ) -> None:
-    """Write ``cases`` and the arrays that they name, compressed with xz's ``preset`` where the suffix is ``.xz``."""
+    """Write ``cases`` and ``pool``, the arrays that they name, to ``path``. A path that ends in ``.xz`` is compressed,
+    with xz's ``preset``."""
     rows = [(key, array.dtype.str, int(array.size)) for key, array in pool.items()]
     content = {"cases": cases, "pool": rows} | ({"recording": dict(recording)} if recording else {})
     header = json.dumps(content, separators=(",", ":")).encode()
@@ -88,7 +94,7 @@ def write_archive(
 def write_archive_in_place(
     target: Path, cases: Cases, pool: Pool, recording: Mapping[str, Any] | None = None, preset: int = SMALLEST
 ) -> None:
-    """As ``write_archive``, but ``target`` is replaced in one step: a reader sees the old file or the new one."""
+    """``write_archive``, but ``target`` is replaced in one step: a reader sees the old file or the new one."""
     # A name that nobody can have put a link under, for what that leads to is not ours to write; and that no reader of
     # the folder takes for an archive.
     unfinished = target.with_name(f".{secrets.token_hex(4)}.part{target.suffix}")

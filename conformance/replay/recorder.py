@@ -27,7 +27,10 @@ _KEY_BYTES = 8
 
 
 class Recorder:
-    """The traces of one kernel, one launch after the other; ``call`` is what a call without geometry is recorded as."""
+    """Collects the recorded launches of one kernel.
+
+    ``call`` is what a call of a host function is recorded as (``launcher`` or ``library``); a kernel's launch has none.
+    """
 
     def __init__(self, call: Entry = "launcher") -> None:
         self._call = call
@@ -35,8 +38,10 @@ class Recorder:
         self._pool: Pool = {}
 
     def add(self, case: Case, launch: Launch, after: Mapping[str, NDArray[Any]], label: str | None = None) -> None:
-        """One launch; ``after`` holds every buffer's whole content after it by parameter name. The trace's ``label`` is
-        that of a generated case where it is not given."""
+        """Add one launch. ``after`` has the whole content of every buffer after it, by parameter name.
+
+        ``label`` names the trace; by default it is made from the generated case.
+        """
         self._cases.append(
             {
                 "kernel": launch.kernel,
@@ -51,7 +56,7 @@ class Recorder:
         )
 
     def write(self, folder: Path, kernel: str) -> None:
-        """Write the part of ``kernel``, where it has a case."""
+        """Write what was added, if anything, to a part of ``kernel`` in ``folder``."""
         if self._cases:
             write_archive(folder / f"{kernel}{PART_SUFFIX}", self._cases, self._pool)
 
@@ -94,7 +99,7 @@ class Recorder:
 
 
 def pack_parts(parts: Sequence[Path], folder: Path, module: str, recording: Mapping[str, Any]) -> int:
-    """Pack the ``parts`` of ``module`` that exist into ``folder``; the number of cases."""
+    """Pack those of ``parts`` that exist into the archive of ``module`` in ``folder``; returns the number of cases."""
     cases: Cases = []
     pool: Pool = {}
     for part in parts:

@@ -43,10 +43,10 @@ class TraceError(UserError, ValueError):
 
 @dataclass(frozen=True)
 class Trace:
-    """One recorded launch: its arguments, and every written buffer's content after it.
+    """One recorded launch: its arguments, and the content of every written buffer after it.
 
-    ``of_program``: a program made it (``candle-parity capture``), so that its answer is that of whatever kernel the
-    program has, and not Candle's.
+    ``of_program`` says that a program made the launch (``candle-parity capture``). The answer is that of the program's
+    own kernel then, and not Candle's.
     """
 
     case: Case
@@ -76,7 +76,10 @@ class _Module:
 
 
 class Traces:
-    """All traces of one folder. Raises ``TraceError`` when it holds none or one cannot be read."""
+    """All recorded launches of a folder of ``MODULE.traces.xz`` files.
+
+    Raises ``TraceError`` where the folder holds none, or one cannot be read. Arrays are only read when they are needed.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -94,7 +97,7 @@ class Traces:
 
     @property
     def launchers(self) -> list[str]:
-        """The names of the linked launchers that have a trace, in file order, and of the calls of libraries."""
+        """The names of the launchers and library calls that have a trace, in file order."""
         return [*self._of_entry("launcher"), *self._of_entry("library")]
 
     def _of_entry(self, entry: Entry) -> list[str]:
@@ -111,14 +114,15 @@ class Traces:
 
     @property
     def recordings(self) -> list[dict[str, Any]]:
-        """What the answers were recorded on, as far as the files say so, each once."""
+        """What the files say of where the answers were recorded, each statement once."""
         found = [module.recording for module in self._modules if module.recording]
         return [row for index, row in enumerate(found) if row not in found[:index]]
 
     def of(self, kernel: Kernel) -> Iterator[Trace]:
-        """The traces of ``kernel``; raises ``TraceError`` when one does not fit its parameters.
+        """The recorded launches of ``kernel``, one by one. Raises ``TraceError`` for one that does not fit its
+        parameters.
 
-        The arrays of one file at a time are kept: a whole recording may not fit into memory.
+        Only one file's arrays are in memory at a time.
         """
         for module in self._modules:
             if kernel.name not in module.cases:

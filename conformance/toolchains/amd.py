@@ -55,8 +55,11 @@ _PACKAGES = "on Debian and Ubuntu the packages clang-19, lld-19, rocm-device-lib
 
 
 class CompileFailure(Exception):
-    """A source that does not compile: ``first`` is the compiler's first error, ``log`` all that it wrote, and ``code``
-    its exit code (negative: a signal ended it). ``files`` are those that the compiler had read."""
+    """A source does not compile for an AMD target.
+
+    ``first`` is the compiler's first error, ``log`` everything that it wrote, ``code`` its exit code (negative for a
+    signal), and ``files`` are the files that it had read.
+    """
 
     files: Sequence[str] = ()
 
@@ -69,10 +72,10 @@ class CompileFailure(Exception):
 
 @dataclass(frozen=True)
 class AmdToolchain:
-    """A compiler (as command words) and the options that make it find headers and device libraries.
+    """A compiler for AMD targets: its command, and the options by which it finds headers and device libraries.
 
-    ``identity`` changes with anything that can change its code; ``name`` says what it is, for reports.
-    ``minimal_headers`` is set where HIP's own headers are absent.
+    ``identity`` changes with everything that can change the code it makes; cache keys contain it. ``name`` is for
+    reports. ``minimal_headers`` says that HIP's own headers are absent and ours are used.
     """
 
     kind: Kind
@@ -85,11 +88,10 @@ class AmdToolchain:
     def compile(
         self, source: Path, target: AmdTarget, output: Path, options: Sequence[str] = (), folder: Path | None = None
     ) -> list[str]:
-        """Write the code object of ``source`` for ``target`` to ``output``; the names of the files that it was made
-        from, as the compiler says them.
+        """Compile ``source`` for ``target`` and write the code object to ``output``; returns the files that the
+        compiler read.
 
-        ``source``, ``output`` and what ``options`` name are relative to ``folder``, if given. Raises
-        ``CompileFailure``.
+        ``source``, ``output`` and paths in ``options`` are relative to ``folder``, if given. Raises ``CompileFailure``.
         """
         with tempfile.TemporaryDirectory(prefix="candle-parity-") as temporary:
             scratch = Path(temporary)
@@ -170,9 +172,10 @@ def _last_line(text: str) -> str:
 
 
 def find_toolchain(targets: Sequence[AmdTarget], kinds: Sequence[Kind] | None = None) -> AmdToolchain:
-    """The first usable toolchain of ``kinds`` (default: ``$CANDLE_PARITY_AMD_COMPILER`` or all), for ``targets``.
+    """The first toolchain of ``kinds`` that can compile for ``targets``.
 
-    Raises ``AmdError`` that says what each would need.
+    ``kinds`` are by default those of ``$CANDLE_PARITY_AMD_COMPILER``, else all. Raises ``AmdError``, which says what
+    each of them would need.
     """
     if kinds is None:
         chosen = os.environ.get(ENVIRONMENT, "")
@@ -189,7 +192,7 @@ def find_toolchain(targets: Sequence[AmdTarget], kinds: Sequence[Kind] | None = 
 
 
 def lacking() -> str:
-    """Why nothing can be compiled for AMD targets here, and what to install; empty where something can."""
+    """Why this machine cannot compile for AMD targets, and what to install; empty where it can."""
     try:
         find_toolchain([target("gfx942")])
     except AmdError as error:
@@ -198,7 +201,8 @@ def lacking() -> str:
 
 
 def rocm_roots() -> list[Path]:
-    """Folders where ROCm may be installed, as they exist: its Python packages, what the environment names, /opt."""
+    """The folders where ROCm is installed, as far as they exist: its Python packages, those that the environment names,
+    /opt."""
     found = rocm_folders(("_rocm_sdk_devel", "_rocm_sdk_core"), ("ROCM_PATH", "ROCM_HOME", "HIP_PATH"))
     return [root for root in dict.fromkeys(root for _, root in found) if root.is_dir()]
 

@@ -10,7 +10,7 @@ _REQUESTED = re.compile(r"(?P<place>[^\s:]+:\d+(?::\d+)?): note: .* requested he
 
 
 class CompileError(RuntimeError):
-    """A source that does not compile; ``log`` is the compiler's text."""
+    """A source does not compile. ``log`` is the text that the compiler wrote."""
 
     def __init__(self, name: str, log: str) -> None:
         self.name, self.log = name, log
@@ -18,9 +18,9 @@ class CompileError(RuntimeError):
 
 
 def first_error(log: str) -> str:
-    """The first line of a compiler's log that says ``error``, else its first line.
+    """The first line of a compiler's log that says ``error``; where none does, the first line.
 
-    An error in a header that lies elsewhere (its path is absolute) is placed at the line of the source that came there.
+    An error in a header from elsewhere (with an absolute path) is given the line of the source that included it.
     """
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     at = next((at for at, line in enumerate(lines) if "error" in line.lower()), None)

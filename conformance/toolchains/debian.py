@@ -42,15 +42,16 @@ _DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
 
 
 class PackageError(UserError, ValueError):
-    """A file that is no Debian package, or one that cannot be unpacked; one sentence."""
+    """A file is no Debian package, or cannot be unpacked. The message is one sentence."""
 
 
 def unpack(content: bytes, folder: Path, name: str) -> None:
-    """Write the files of the package with ``content``, which is called ``name``, below ``folder``.
+    """Write the files of a package below ``folder``. ``content`` are the package's bytes, and ``name`` is its name in
+    errors.
 
-    Nothing is written elsewhere: not by a path, and not through a link. A symbolic link that leads elsewhere is left
-    out, a hard link becomes a file of its own, and permissions are those of any new file. Raises ``PackageError``, and
-    ``OSError`` where a file cannot be written.
+    Nothing is written outside of ``folder``, neither by a path nor through a link. A symbolic link that leads out of it
+    is left out, a hard link becomes a file of its own, and permissions are those of any new file. Raises
+    ``PackageError``, and ``OSError`` where a file cannot be written.
     """
     suffix, packed = _data_of(content, name)
     try:

@@ -47,12 +47,13 @@ _GLOBS = (
 
 
 def find_device_libraries(roots: Sequence[Path]) -> Path | None:
-    """The first folder with ocml and ockl: where ``$HIP_DEVICE_LIB_PATH`` says, under ``roots``, or in triton."""
+    """The first folder with ocml and ockl: that of ``$HIP_DEVICE_LIB_PATH``, one under ``roots``, or triton's. ``None``
+    without."""
     return next(all_device_libraries(roots), None)
 
 
 def all_device_libraries(roots: Sequence[Path]) -> Iterator[Path]:
-    """Every folder with ocml and ockl, in that order."""
+    """Every folder with ocml and ockl, in the order of ``find_device_libraries``."""
     return (folder for folder in _folders(roots) if all((folder / library).is_file() for library in LIBRARIES))
 
 
@@ -92,10 +93,11 @@ def llvm_version(libraries: Path) -> str:
 
 
 def completed(libraries: Path, clang: Sequence[str], targets: Sequence[AmdTarget], include: Path | None) -> Path:
-    """A folder laid out as ROCm's, in the cache: links to ``libraries``, the missing oclc files for ``targets``, and
-    ``include`` when given.
+    """A folder in the cache that is laid out as ROCm's, with links to ``libraries`` and the missing oclc files for
+    ``targets``.
 
-    Raises ``AmdError`` when ``clang`` cannot write bitcode.
+    ``include``, if given, is linked there too. ``clang`` is the command that compiles the missing files. Raises
+    ``AmdError`` where it cannot write bitcode.
     """
     contents = sorted((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in libraries.glob("*.bc"))
     identity = repr((str(libraries), contents, list(clang), str(include)))

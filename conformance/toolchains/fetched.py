@@ -44,13 +44,16 @@ _BITCODE = "**/amdgcn/bitcode"
 
 
 class ReleaseError(UserError, ValueError):
-    """A release that there is not, or that cannot be had; one sentence with what to do."""
+    """A release of HIP that does not exist or cannot be had. The message is one sentence that says what to do."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A row of the table: a Debian package, the ``releases`` of HIP that it is part of, and where Debian has its
-    ``file``, of ``size`` bytes."""
+    """A Debian package that can be fetched: a row of the table.
+
+    ``releases`` are the releases of HIP that need it, ``file`` is its path in Debian's archive, and ``size`` is in
+    bytes.
+    """
 
     package: str
     version: str
@@ -63,24 +66,25 @@ class Package:
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """The name of the package's file, without its folder."""
         return self.file.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
 class Release:
-    """What the cache has of the HIP that is called ``version`` (``7.2``), in ``folder``."""
+    """A release of HIP in the cache: its ``version`` (``7.2``) and its ``folder``."""
 
     version: str
     folder: Path
 
     @property
     def include(self) -> Path:
+        """The folder of its headers, which holds ``hip/hip_runtime.h``."""
         return self.folder / "include"
 
     @property
     def libraries(self) -> list[Path]:
-        """The folders with device libraries, of the newest LLVM first."""
+        """Its folders with device libraries, those of the newest LLVM first."""
         found = self.folder.glob("llvm-*/amdgcn/bitcode")
         return sorted((one for one in found if one.parents[1].name[5:].isdecimal()), key=_llvm, reverse=True)
 
@@ -92,12 +96,13 @@ def table() -> tuple[Package, ...]:
 
 
 def known_releases() -> list[str]:
-    """Those of the table, the newest first."""
+    """The releases that can be fetched, the newest first."""
     return sorted({one for row in table() for one in row.releases}, key=_version, reverse=True)
 
 
 def packages_of(release: str) -> list[Package]:
-    """Those of the release ``7.2``; raises ``ReleaseError`` for one that the table does not have."""
+    """The packages of the release ``release`` (``7.2``). Raises ``ReleaseError`` for one that the table does not
+    have."""
     found = [row for row in table() if release in row.releases]
     if not found:
         known = ", ".join(PREFIX + one for one in known_releases())
@@ -113,15 +118,18 @@ def fetched() -> list[Release]:
 
 
 def library_roots(llvm: int | None) -> list[Path]:
-    """Folders whose ``amdgcn/bitcode`` a compiler of that LLVM can read (``None``: one that is not known), the best
-    first."""
+    """Folders whose ``amdgcn/bitcode`` a compiler of LLVM ``llvm`` can read, the best one first. ``None``: of an
+    unknown LLVM."""
     roots = [bitcode.parents[1] for release in fetched() for bitcode in release.libraries]
     return [root for root in roots if llvm is None or _llvm(root / "amdgcn/bitcode") <= llvm]
 
 
 def download(release: str, archive: str = ARCHIVE) -> Release:
-    """Bring the packages of the release ``7.2`` from Debian's ``archive``, or what snapshot.debian.org kept of it, into
-    the cache. Raises ``ReleaseError``."""
+    """Fetch the packages of ``release`` (``7.2``) into the cache, from Debian's ``archive`` or else from
+    snapshot.debian.org.
+
+    Raises ``ReleaseError``.
+    """
     packages = packages_of(release)
     if not archive.startswith(("https://", "http://")):
         raise ReleaseError(f"{archive!r} is no archive; expected an address that begins with https://")
@@ -131,8 +139,8 @@ def download(release: str, archive: str = ARCHIVE) -> Release:
 def take(source: Path, release: str | None = None) -> Release:
     """Put what the user has at ``source`` into the cache: a package, a folder of packages, or an unpacked tree.
 
-    With ``release``, ``7.2``, the folder has the packages of the table, each told by its digest. Without it the headers
-    say which HIP they are of. Raises ``ReleaseError`` and ``PackageError``.
+    With ``release`` (``7.2``) the folder has to hold the packages of the table, each with its digest. Without it the
+    headers say which HIP they are of. Raises ``ReleaseError`` and ``PackageError``.
     """
     if not source.exists():
         raise ReleaseError(f"{source}: there is no such file or folder; give packages (.deb) or an unpacked tree")
@@ -146,7 +154,7 @@ def take(source: Path, release: str | None = None) -> Release:
 
 
 def remove(release: str) -> None:
-    """Take the release ``7.2`` out of the cache; raises ``ReleaseError`` where it is not there."""
+    """Remove ``release`` (``7.2``) from the cache. Raises ``ReleaseError`` where it is not there."""
     found = next((one for one in fetched() if one.version == release), None)
     if found is None:
         has = ", ".join(PREFIX + one.version for one in fetched()) or "none"

@@ -44,7 +44,7 @@ _LACKED = re.compile(r"\(HIP [\d.]+ has it(?: for [\w ]+)?, HIP [^()]+ does not\
 
 
 def hip_version(folder: Path) -> str:
-    """The HIP whose headers are in ``folder``, as ``5.2``; "" where that is not known."""
+    """The version of HIP (``5.2``) whose headers are in ``folder``; "" where that is not known."""
     try:
         found = dict(_VERSION.findall(read_bytes(folder / "hip/hip_version.h").decode(errors="replace")))
     except OSError:
@@ -53,19 +53,20 @@ def hip_version(folder: Path) -> str:
 
 
 def hip_in(folder: Path) -> str:
-    """The HIP whose headers are in ``folder``: ``HIP 5.2 in /usr/include``, as far as it is known."""
+    """The version and the place of HIP's headers, in words: ``HIP 5.2 in /usr/include``, as far as it is known."""
     return " ".join(filter(None, ("HIP", hip_version(folder), "in", str(folder))))
 
 
 def headers_of(flags: Sequence[str]) -> Path | None:
-    """The folder with HIP's headers that a compiler with these options reads; ``None`` where it finds its own."""
+    """The folder of HIP's headers that the compiler's options ``flags`` name; ``None`` where it finds its own."""
     named = [Path(flag) for before, flag in pairwise(flags) if before == _FOLDER]
     named += [Path(flag[len(_ROOT) :]) / "include" for flag in flags if flag.startswith(_ROOT)]
     return next((folder.resolve() for folder in named if (folder / "hip/hip_version.h").is_file()), None)
 
 
 def with_releases(log: str, folder: Path | None) -> str:
-    """``log`` of a compiler that reads HIP's headers in ``folder``; an error for what newer ones have names that."""
+    """The compiler's ``log``, where an error about a function that only a newer HIP has says so. ``folder`` has the
+    headers."""
     version = "" if folder is None else hip_version(folder)
     if folder is None or not version:
         return log
@@ -83,7 +84,7 @@ def with_releases(log: str, folder: Path | None) -> str:
 
 
 def lacks_function(text: str) -> bool:
-    """Whether an error of ``with_releases`` is for a function that a newer HIP has."""
+    """Whether ``text``, an error of ``with_releases``, is about a function that only a newer HIP has."""
     return _LACKED.search(text) is not None
 
 

@@ -18,14 +18,14 @@ ENVIRONMENT = "CANDLE_PARITY_CXX"
 
 
 class NoCompiler(RuntimeError):
-    """No usable C++ compiler; the message says what was tried and what to install."""
+    """There is no usable C++ compiler. The message says what was tried and what to install."""
 
 
 @dataclass(frozen=True)
 class HostToolchain:
-    """A compiler as command words, ``kind`` (``clang``, ``zig`` or ``gcc``), and its version line for cache keys.
+    """A C++ compiler for the host: its command, its ``kind`` (``clang``, ``zig`` or ``gcc``), and its version.
 
-    ``linker`` is empty where the linker is to be looked for on the PATH.
+    ``linker`` is empty where the compiler finds the linker on the PATH itself.
     """
 
     kind: str
@@ -56,9 +56,9 @@ def find_toolchain(*, links_standard_library: bool) -> HostToolchain:
 
 
 def wants_zig() -> bool:
-    """Whether the extra ``zig`` is needed here: no compiler is named, and there is no clang or no linker for it.
+    """Whether the extra ``zig`` is needed: no compiler is named, and there is no clang, or no linker for it.
 
-    g++ alone is not enough: it rounds and converts less like a GPU.
+    g++ alone is not enough, because it rounds and converts less like a GPU does.
     """
     if os.environ.get(ENVIRONMENT):
         return False

@@ -26,10 +26,11 @@ _OF_HOST = re.compile(
 
 @dataclass(frozen=True)
 class LibraryCompiler:
-    """``command`` are all words of the compiler's but the source's own, the source and ``-o``.
+    """A compiler that makes a shared library of a source with host functions and kernels.
 
-    ``identity`` changes with anything that can change its code; ``name`` says what it is, for reports. ``is_clang``
-    says that it takes the options by which clang names files.
+    ``command`` are its words and options, to which the source's options, the source and ``-o`` are added. ``identity``
+    changes with everything that can change the code it makes. ``name`` is for reports. ``is_clang`` says that it takes
+    clang's options for how files are named.
     """
 
     command: tuple[str, ...]
@@ -38,10 +39,10 @@ class LibraryCompiler:
     is_clang: bool = True
 
     def compile(self, source: Path, output: Path, options: Sequence[str] = ()) -> None:
-        """Write the library of ``source`` to ``output``; raises ``CompileFailure``.
+        """Write the shared library of ``source`` to ``output``. Raises ``CompileFailure``.
 
-        Nobody says what it was made from: a compiler runs once for the host and once for the GPU, and lists the files
-        of one of them.
+        It cannot say which files it read: the compiler runs for the host and for the GPU, and lists the files of one of
+        the two.
         """
         done = run_bounded([*self.command, *options, "-o", str(output), str(source)], SECONDS)
         if done.code is None:
@@ -53,9 +54,10 @@ class LibraryCompiler:
 
 @cache
 def amd_library_compiler(arch: str) -> LibraryCompiler | str:
-    """Who makes libraries with code for the AMD GPU ``arch``, or why nobody can here, and what to install.
+    """The compiler of libraries with code for the AMD GPU ``arch``; if there is none, a sentence that says what to
+    install.
 
-    A library is linked with no libamdhip64: that of the process which loads it is to be the runtime's.
+    A library is not linked with libamdhip64, because it has to use the one of the process that loads it.
     """
     try:
         wanted = target(arch)
@@ -75,7 +77,8 @@ _AS_LIBRARY = ("-shared", "-fPIC", "-fuse-ld=lld", "-Wl,-Bsymbolic", "-no-hip-rt
 
 
 def lacked_of_host(log: str) -> str | None:
-    """What of the host's a compilation with this ``log`` failed for, in words; ``None`` where it is the source's."""
+    """What of the host was missing for a compilation with this ``log``, in words; ``None`` where the source is at
+    fault."""
     found = _OF_HOST.search(log)
     if found is None:
         return None

@@ -18,8 +18,10 @@ _HEADERS = re.compile(r"headers of HIP (\d+\.\d+)")
 
 
 def library_fault(kernel: str, compiler: str | None, wrong: Sequence[str | None]) -> str | None:
-    """Which fault of the device libraries that ``compiler`` names is in ``kernel``, in words, where all its ``wrong``
-    values are what the fault gives."""
+    """The known fault of the device libraries that explains every wrong value of a kernel, in words; ``None`` for none.
+
+    ``compiler`` names the compiler and its libraries. ``wrong`` has what each wrong value is.
+    """
     libraries = _LIBRARIES.search(compiler or "")
     if libraries is None or not wrong:
         return None
@@ -33,8 +35,11 @@ def library_fault(kernel: str, compiler: str | None, wrong: Sequence[str | None]
 
 
 def header_fault(compiler: str | None, calls: Collection[str], elements: Collection[str]) -> str | None:
-    """Which fault of the HIP headers that ``compiler`` names is in a kernel, in words: one of its inlined ``calls`` has
-    it, and the fault makes ``elements``, the kinds of all its wrong elements."""
+    """The known fault of HIP's headers that explains the wrong elements of a kernel, in words; ``None`` for none.
+
+    ``compiler`` names the headers, ``calls`` are the functions that were inlined into the kernel, and ``elements`` the
+    kinds of its wrong elements.
+    """
     headers = _HEADERS.search(compiler or "")
     if headers is None or not elements:
         return None

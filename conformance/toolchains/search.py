@@ -20,8 +20,11 @@ _SECONDS = 120
 
 
 def on_path(name: str, oldest: int) -> Iterator[str]:
-    """The compilers called ``name``, plain or with a version (``clang++-19``) that is at least ``oldest``, the plain
-    one first, then the newest. What version the plain one has is for the caller to ask."""
+    """The compilers called ``name`` on the PATH: the plain name first, then names with a version (``clang++-19``),
+    newest first.
+
+    Versions below ``oldest`` are left out. The version of the plain name is not known here.
+    """
     for version in ("", *(f"-{number}" for number in range(NEWEST[name], oldest - 1, -1))):
         path = shutil.which(name + version)
         if path is not None:

@@ -23,11 +23,12 @@ _LDS_BYTES_ELSEWHERE = 64 * 1024
 
 
 class AmdError(UserError, ValueError):
-    """No usable compiler, no such target, or a binary that is not an AMD code object; one sentence with what to do."""
+    """There is no usable compiler, no such target, or a binary is no AMD code object. One sentence that says what to
+    do."""
 
 
 class OtherDevice(AmdError):
-    """Code objects for AMD GPUs, none of them for the one that is asked for."""
+    """The file has code objects for AMD GPUs, but none for the one that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -43,28 +44,32 @@ class AmdTarget:
 
     @property
     def processor(self) -> str:
-        """The name without features, ``gfx90a``."""
+        """The target's name without features: ``gfx90a``."""
         return self.name.partition(":")[0]
 
     @property
     def lds_bytes(self) -> int:
+        """The most shared memory (LDS) that a block can have, in bytes."""
         return lds_bytes(self.processor)
 
     @property
     def default_wave(self) -> int:
-        """Lanes of a wave where no option says otherwise: 64 before gfx10, 32 from there on."""
+        """The wave size that the compiler takes without an option: 64 before gfx10, 32 from gfx10 on."""
         return 64 if self.isa_version < 10000 else 32
 
 
 def macros(name: str, wave: int) -> tuple[str, ...]:
-    """What AMD's compiler defines for a target and a size of waves, as ``NAME=VALUE``; raises ``AmdError``."""
+    """The macros that AMD's compiler defines for the target ``name`` and waves of ``wave`` lanes, as ``NAME=VALUE``.
+
+    Raises ``AmdError`` for an unknown target.
+    """
     processor = target(name).processor
     family = processor.removeprefix("gfx")[:-2]
     return ("__AMDGPU__=1", "__AMDGCN__=1", f"__{processor}__=1", f"__GFX{family}__=1", *wave_macros(wave))
 
 
 def wave_macros(wave: int) -> tuple[str, ...]:
-    """What AMD's compiler defines for a size of waves."""
+    """The macros that AMD's compiler defines for waves of ``wave`` lanes, as ``NAME=VALUE``."""
     return (f"__AMDGCN_WAVEFRONT_SIZE={wave}", f"__AMDGCN_WAVEFRONT_SIZE__={wave}")
 
 
