@@ -66,51 +66,74 @@ char *at(const Vectors &all, std::int64_t batch) {
   return static_cast<char *>(const_cast<void *>(all.first)) + bytes;
 }
 
-// `operation` of two numbers of the type that a call computes in.
+// `operation` of numbers of the type `compute`.
 template <class Operation>
-double computed(const VectorCall &call, Operation operation) {
-  return call.compute == Type::F64 ? operation(double{}) : static_cast<double>(operation(float{}));
+double computed(Type compute, Operation operation) {
+  return compute == Type::F64 ? operation(double{}) : static_cast<double>(operation(float{}));
 }
 
-// The checks that the calls with vectors share; `Success` with nothing to do is told by `count`.
-Outcome checked(const VectorCall &call, std::initializer_list<Type> types) {
+// The checks that the calls with vectors share.
+Outcome checked(const Call &call, Type compute, std::initializer_list<Type> types) {
   if (!call.handle) return Outcome::InvalidHandle;
   tell_of_capture(call.function, call.handle->stream);
-  const bool known = (call.compute == Type::F32 || call.compute == Type::F64) && std::ranges::all_of(types, is_float) &&
-                     (call.compute == Type::F64 || std::ranges::count(types, Type::F64) == 0);
+  const bool known = (compute == Type::F32 || compute == Type::F64) && std::ranges::all_of(types, is_float) &&
+                     (compute == Type::F64 || std::ranges::count(types, Type::F64) == 0);
   if (known) return Outcome::Success;
   say("%s: these types are not emulated by candle-parity", call.function);
   return Outcome::NotImplemented;
 }
 
+template <class T>
+Outcome get_property(const Handle *handle, T Handle::*property, T *value) {
+  if (!handle) return Outcome::InvalidHandle;
+  if (!value) return Outcome::InvalidPointer;
+  *value = handle->*property;
+  return Outcome::Success;
+}
+
 }  // namespace
 
-Outcome gemm(const GemmCall &call) {
+Outcome set(Handle *handle, void *Handle::*property, void *value) {
+  if (!handle) return Outcome::InvalidHandle;
+  handle->*property = value;
+  return Outcome::Success;
+}
+Outcome set_mode(Handle *handle, int Handle::*property, int value) {
+  if (!handle) return Outcome::InvalidHandle;
+  if (value < 0 || value > 1) return Outcome::InvalidValue;
+  handle->*property = value;
+  return Outcome::Success;
+}
+Outcome get(const Handle *handle, void *Handle::*property, void **value) {
+  return get_property(handle, property, value);
+}
+Outcome get(const Handle *handle, int Handle::*property, int *value) { return get_property(handle, property, value); }
+
+Outcome gemm(const Call &call, const GemmShape &shape, const void *alpha, const Matrices &a, const Matrices &b,
+             const void *beta, const Matrices &c, const Matrices &d, std::int64_t batches, Type compute) {
   if (!call.handle) return Outcome::InvalidHandle;
   tell_of_capture(call.function, call.handle->stream);
-  if (!is_operation(call.transpose_a) || !is_operation(call.transpose_b)) return Outcome::InvalidValue;
-  const bool ta = call.transpose_a != no_transpose, tb = call.transpose_b != no_transpose;
+  const auto &[transpose_a, transpose_b, m, n, k] = shape;
+  if (!is_operation(transpose_a) || !is_operation(transpose_b)) return Outcome::InvalidValue;
+  const bool ta = transpose_a != no_transpose, tb = transpose_b != no_transpose;
   const auto least = [](std::int64_t rows) { return std::max<std::int64_t>(rows, 1); };
-  if (call.m < 0 || call.n < 0 || call.k < 0 || call.batches < 0 || call.a.leading < least(ta ? call.k : call.m) ||
-      call.b.leading < least(tb ? call.n : call.k) || call.c.leading < least(call.m) ||
-      call.d.leading < least(call.m)) {
+  if (m < 0 || n < 0 || k < 0 || batches < 0 || a.leading < least(ta ? k : m) || b.leading < least(tb ? n : k) ||
+      c.leading < least(m) || d.leading < least(m)) {
     say("%s: a size is negative, or a leading dimension less than the rows of its matrix (m %ld, n %ld, k %ld, lda "
         "%ld, "
         "ldb %ld, ldc %ld, ldd %ld, batches %ld)",
-        call.function, call.m, call.n, call.k, call.a.leading, call.b.leading, call.c.leading, call.d.leading,
-        call.batches);
+        call.function, m, n, k, a.leading, b.leading, c.leading, d.leading, batches);
     return Outcome::InvalidSize;
   }
-  if (call.m == 0 || call.n == 0 || call.batches == 0) return Outcome::Success;
-  if (!call.alpha || !call.beta) return Outcome::InvalidPointer;
-  const Product product{ta,        tb,     call.m, call.n, call.k, call.batches, call.alpha,
-                        call.beta, call.a, call.b, call.c, call.d, call.compute};
+  if (m == 0 || n == 0 || batches == 0) return Outcome::Success;
+  if (!alpha || !beta) return Outcome::InvalidPointer;
+  const Product product{ta, tb, m, n, k, batches, alpha, beta, a, b, c, d, compute};
   if (!has_types(product)) {
     say("%s: a product of these types is not emulated by candle-parity", call.function);
     return Outcome::NotImplemented;
   }
-  if (!readable(call.function, *call.handle, "alpha", call.alpha, call.compute) ||
-      !readable(call.function, *call.handle, "beta", call.beta, call.compute))
+  if (!readable(call.function, *call.handle, "alpha", alpha, compute) ||
+      !readable(call.function, *call.handle, "beta", beta, compute))
     return Outcome::InternalError;
   if (!has_pointers(product)) return Outcome::InvalidPointer;
   if (!has_memory(call.function, product)) return Outcome::InternalError;
@@ -118,60 +141,60 @@ Outcome gemm(const GemmCall &call) {
   return Outcome::Success;
 }
 
-Outcome gemv(const GemvCall &call) {
+Outcome gemv(const Call &call, int transpose_a, std::int64_t m, std::int64_t n, const void *alpha, const Matrices &a,
+             const Vectors &x, const void *beta, const Vectors &y, std::int64_t batches) {
   if (!call.handle) return Outcome::InvalidHandle;
   tell_of_capture(call.function, call.handle->stream);
-  if (!is_operation(call.transpose_a)) return Outcome::InvalidValue;
-  if (call.m < 0 || call.n < 0 || call.a.leading < std::max<std::int64_t>(call.m, 1) || call.x.step == 0 ||
-      call.y.step == 0 || call.batches < 0)
+  if (!is_operation(transpose_a)) return Outcome::InvalidValue;
+  if (m < 0 || n < 0 || a.leading < std::max<std::int64_t>(m, 1) || x.step == 0 || y.step == 0 || batches < 0)
     return Outcome::InvalidSize;
-  if (call.m == 0 || call.n == 0 || call.batches == 0) return Outcome::Success;
-  if (!call.alpha || !call.beta || !call.y.first) return Outcome::InvalidPointer;
-  const bool transposed = call.transpose_a != no_transpose;
-  const std::int64_t rows = transposed ? call.n : call.m, inner = transposed ? call.m : call.n;
-  const Type type = call.a.type;
-  if (!readable(call.function, *call.handle, "alpha", call.alpha, type) ||
-      !readable(call.function, *call.handle, "beta", call.beta, type))
+  if (m == 0 || n == 0 || batches == 0) return Outcome::Success;
+  if (!alpha || !beta || !y.first) return Outcome::InvalidPointer;
+  const bool transposed = transpose_a != no_transpose;
+  const std::int64_t rows = transposed ? n : m, inner = transposed ? m : n;
+  const Type type = a.type;
+  if (!readable(call.function, *call.handle, "alpha", alpha, type) ||
+      !readable(call.function, *call.handle, "beta", beta, type))
     return Outcome::InternalError;
-  const bool multiplies = !is_zero(call.alpha, type);  // else nothing of A and x is read
-  if (multiplies && (!call.a.first || !call.x.first)) return Outcome::InvalidPointer;
-  const auto matrix_bytes = static_cast<std::size_t>((call.n - 1) * call.a.leading + call.m) * size_of(type);
-  if ((multiplies && (!is_there(call.function, "x", call.x, inner, call.batches) ||
-                      !all_accessible(call.function, "A", call.a.first, matrix_bytes, call.batches,
-                                      call.a.stride * static_cast<std::int64_t>(size_of(type))))) ||
-      !is_there(call.function, "y", call.y, rows, call.batches))
+  const bool multiplies = !is_zero(alpha, type);  // else nothing of A and x is read
+  if (multiplies && (!a.first || !x.first)) return Outcome::InvalidPointer;
+  const auto matrix_bytes = static_cast<std::size_t>((n - 1) * a.leading + m) * size_of(type);
+  if ((multiplies && (!is_there(call.function, "x", x, inner, batches) ||
+                      !all_accessible(call.function, "A", a.first, matrix_bytes, batches,
+                                      a.stride * static_cast<std::int64_t>(size_of(type))))) ||
+      !is_there(call.function, "y", y, rows, batches))
     return Outcome::InternalError;
   // As a product of one column, of which both vectors are gathered.
-  for (std::int64_t batch = 0; batch < call.batches; ++batch) {
+  for (std::int64_t batch = 0; batch < batches; ++batch) {
     const std::size_t size = size_of(type);
-    std::vector<char> x(static_cast<std::size_t>(inner) * size), y(static_cast<std::size_t>(rows) * size);
+    std::vector<char> factor(static_cast<std::size_t>(inner) * size), sums(static_cast<std::size_t>(rows) * size);
     for (std::int64_t i = 0; multiplies && i < inner; ++i)
-      store(x.data(), type, i, load(at(call.x, batch), type, place(call.x, inner, i)));
-    for (std::int64_t i = 0; i < rows; ++i)
-      store(y.data(), type, i, load(at(call.y, batch), type, place(call.y, rows, i)));
-    const Matrices a{call.a.matrix(batch), type, call.a.leading}, result{y.data(), type, rows};
-    const Product product{transposed, false,  rows, 1, inner, 1, call.alpha, call.beta, a, {x.data(), type, inner},
+      store(factor.data(), type, i, load(at(x, batch), type, place(x, inner, i)));
+    for (std::int64_t i = 0; i < rows; ++i) store(sums.data(), type, i, load(at(y, batch), type, place(y, rows, i)));
+    const Matrices matrix{a.matrix(batch), type, a.leading}, result{sums.data(), type, rows};
+    const Product product{transposed, false,  rows, 1, inner, 1, alpha, beta, matrix, {factor.data(), type, inner},
                           result,     result, type};
     multiply(product);
-    for (std::int64_t i = 0; i < rows; ++i)
-      store(at(call.y, batch), type, place(call.y, rows, i), load(y.data(), type, i));
+    for (std::int64_t i = 0; i < rows; ++i) store(at(y, batch), type, place(y, rows, i), load(sums.data(), type, i));
   }
   return Outcome::Success;
 }
 
-Outcome axpy(const VectorCall &call, const void *alpha, Type alpha_type, const Vectors &x, const Vectors &y) {
-  if (const Outcome outcome = checked(call, {alpha_type, x.type, y.type}); outcome != Outcome::Success) return outcome;
-  if (call.count <= 0) return Outcome::Success;
+Outcome axpy(const Call &call, std::int64_t count, Type compute, const void *alpha, Type alpha_type, const Vectors &x,
+             const Vectors &y) {
+  if (const Outcome outcome = checked(call, compute, {alpha_type, x.type, y.type}); outcome != Outcome::Success)
+    return outcome;
+  if (count <= 0) return Outcome::Success;
   if (!alpha || !x.first || !y.first) return Outcome::InvalidPointer;
   if (!readable(call.function, *call.handle, "alpha", alpha, alpha_type) ||
-      !is_there(call.function, "x", x, call.count, 1) || !is_there(call.function, "y", y, call.count, 1))
+      !is_there(call.function, "x", x, count, 1) || !is_there(call.function, "y", y, count, 1))
     return Outcome::InternalError;
   const double by = load(alpha, alpha_type, 0);
-  for (std::int64_t i = 0; i < call.count; ++i) {
-    const double from = load(x.first, x.type, place(x, call.count, i));
-    const std::int64_t to = place(y, call.count, i);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double from = load(x.first, x.type, place(x, count, i));
+    const std::int64_t to = place(y, count, i);
     const double before = load(y.first, y.type, to);
-    store(const_cast<void *>(y.first), y.type, to, computed(call, [&](auto kind) {
+    store(const_cast<void *>(y.first), y.type, to, computed(compute, [&](auto kind) {
             using T = decltype(kind);
             return static_cast<T>(by) * static_cast<T>(from) + static_cast<T>(before);
           }));
@@ -179,17 +202,16 @@ Outcome axpy(const VectorCall &call, const void *alpha, Type alpha_type, const V
   return Outcome::Success;
 }
 
-Outcome scal(const VectorCall &call, const void *alpha, Type alpha_type, const Vectors &x) {
-  if (const Outcome outcome = checked(call, {alpha_type, x.type}); outcome != Outcome::Success) return outcome;
-  if (call.count <= 0 || x.step <= 0) return Outcome::Success;
+Outcome scal(const Call &call, std::int64_t count, Type compute, const void *alpha, Type alpha_type, const Vectors &x) {
+  if (const Outcome outcome = checked(call, compute, {alpha_type, x.type}); outcome != Outcome::Success) return outcome;
+  if (count <= 0 || x.step <= 0) return Outcome::Success;
   if (!alpha || !x.first) return Outcome::InvalidPointer;
-  if (!readable(call.function, *call.handle, "alpha", alpha, alpha_type) ||
-      !is_there(call.function, "x", x, call.count, 1))
+  if (!readable(call.function, *call.handle, "alpha", alpha, alpha_type) || !is_there(call.function, "x", x, count, 1))
     return Outcome::InternalError;
   const double by = load(alpha, alpha_type, 0);
-  for (std::int64_t i = 0; i < call.count; ++i) {
+  for (std::int64_t i = 0; i < count; ++i) {
     const double before = load(x.first, x.type, i * x.step);
-    store(const_cast<void *>(x.first), x.type, i * x.step, computed(call, [&](auto kind) {
+    store(const_cast<void *>(x.first), x.type, i * x.step, computed(compute, [&](auto kind) {
             using T = decltype(kind);
             return static_cast<T>(by) * static_cast<T>(before);
           }));
@@ -197,20 +219,22 @@ Outcome scal(const VectorCall &call, const void *alpha, Type alpha_type, const V
   return Outcome::Success;
 }
 
-Outcome dot(const VectorCall &call, const Vectors &x, const Vectors &y, void *result, Type result_type) {
-  if (const Outcome outcome = checked(call, {x.type, y.type, result_type}); outcome != Outcome::Success) return outcome;
+Outcome dot(const Call &call, std::int64_t count, Type compute, const Vectors &x, const Vectors &y, void *result,
+            Type result_type) {
+  if (const Outcome outcome = checked(call, compute, {x.type, y.type, result_type}); outcome != Outcome::Success)
+    return outcome;
   if (!result) return Outcome::InvalidPointer;
   if (!readable(call.function, *call.handle, "the result", result, result_type)) return Outcome::InternalError;
-  if (call.count > 0) {
+  if (count > 0) {
     if (!x.first || !y.first) return Outcome::InvalidPointer;
-    if (!is_there(call.function, "x", x, call.count, 1) || !is_there(call.function, "y", y, call.count, 1))
+    if (!is_there(call.function, "x", x, count, 1) || !is_there(call.function, "y", y, count, 1))
       return Outcome::InternalError;
   }
-  store(result, result_type, 0, computed(call, [&](auto sum) {
+  store(result, result_type, 0, computed(compute, [&](auto sum) {
           using T = decltype(sum);
-          for (std::int64_t i = 0; i < call.count; ++i)
-            sum += static_cast<T>(load(x.first, x.type, place(x, call.count, i))) *
-                   static_cast<T>(load(y.first, y.type, place(y, call.count, i)));
+          for (std::int64_t i = 0; i < count; ++i)
+            sum += static_cast<T>(load(x.first, x.type, place(x, count, i))) *
+                   static_cast<T>(load(y.first, y.type, place(y, count, i)));
           return sum;
         }));
   return Outcome::Success;

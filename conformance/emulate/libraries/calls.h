@@ -20,19 +20,26 @@ struct Handle {
 
 constexpr int no_transpose = 111, transpose = 112, conjugate_transpose = 113;  // in both libraries
 
-struct GemmCall {
+// Who calls.
+struct Call {
   const char *function;
   const Handle *handle;
+};
+
+Outcome set(Handle *handle, void *Handle::*property, void *value);
+Outcome get(const Handle *handle, void *Handle::*property, void **value);
+Outcome get(const Handle *handle, int Handle::*property, int *value);
+// `value` is 0 or 1.
+Outcome set_mode(Handle *handle, int Handle::*property, int value);
+
+// Of a product: how A and B are transposed, and its sizes as `Product` has them.
+struct GemmShape {
   int transpose_a, transpose_b;
   std::int64_t m, n, k;
-  const void *alpha;
-  Matrices a, b;
-  const void *beta;
-  Matrices c, d;
-  std::int64_t batches;
-  Type compute;
 };
-Outcome gemm(const GemmCall &call);
+// D = alpha * op(A) * op(B) + beta * C, with sums, alpha and beta of the type `compute`.
+Outcome gemm(const Call &call, const GemmShape &shape, const void *alpha, const Matrices &a, const Matrices &b,
+             const void *beta, const Matrices &c, const Matrices &d, std::int64_t batches, Type compute);
 
 // Vectors of a batch, `stride` elements apart, of elements that are `step` apart; with a negative step the first
 // element is the last in memory.
@@ -42,33 +49,19 @@ struct Vectors {
   std::int64_t step, stride = 0;
 };
 
-// y = alpha * op(A) * x + beta * y, where A has `m` rows and `n` columns.
-struct GemvCall {
-  const char *function;
-  const Handle *handle;
-  int transpose_a;
-  std::int64_t m, n;
-  const void *alpha;
-  Matrices a;
-  Vectors x;
-  const void *beta;
-  Vectors y;
-  std::int64_t batches;
-};
-Outcome gemv(const GemvCall &call);
+// y = alpha * op(A) * x + beta * y, where A has `m` rows and `n` columns; all of one type.
+Outcome gemv(const Call &call, int transpose_a, std::int64_t m, std::int64_t n, const void *alpha, const Matrices &a,
+             const Vectors &x, const void *beta, const Vectors &y, std::int64_t batches);
 
-struct VectorCall {
-  const char *function;
-  const Handle *handle;
-  std::int64_t count;
-  Type compute;  // F32 or F64
-};
+// Of vectors of `count` elements, computed in the type `compute`, F32 or F64.
 // y = alpha * x + y
-Outcome axpy(const VectorCall &call, const void *alpha, Type alpha_type, const Vectors &x, const Vectors &y);
+Outcome axpy(const Call &call, std::int64_t count, Type compute, const void *alpha, Type alpha_type, const Vectors &x,
+             const Vectors &y);
 // x = alpha * x
-Outcome scal(const VectorCall &call, const void *alpha, Type alpha_type, const Vectors &x);
+Outcome scal(const Call &call, std::int64_t count, Type compute, const void *alpha, Type alpha_type, const Vectors &x);
 // The sum of x * y, in ascending order.
-Outcome dot(const VectorCall &call, const Vectors &x, const Vectors &y, void *result, Type result_type);
+Outcome dot(const Call &call, std::int64_t count, Type compute, const Vectors &x, const Vectors &y, void *result,
+            Type result_type);
 
 enum class Copy { ToDevice, FromDevice };
 // `rows` by `columns` elements of `size` bytes between host and device. A vector is a matrix of one row.
