@@ -61,4 +61,6 @@ def _build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     )
 
 
-FAMILIES: dict[str, Family] = {"argsort": Family(lambda kernel: _rows(kernel.variant["dtype"], kernel.variant["op"]), _build)}
+FAMILIES: dict[str, Family] = {
+    "argsort": Family(lambda kernel: _rows(kernel.variant["dtype"], kernel.variant["op"]), _build)
+}
