@@ -27,9 +27,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 
-from candle_wiring.evidence import Launched, Launches
 from candle_wiring.judge import Ask, Missing, Wiring
+from conformance.outcome import Launched
+from conformance.record.launched import LaunchedBy
 from conformance.spec.load import Specs
 
 _SHOWN = 3  # places of evidence per line of the text
@@ -40,7 +42,7 @@ Absent = Mapping[str, Sequence[Ask]]
 
 
 def as_json(
-    wiring: Wiring, specs: Specs, absent: Absent | None = None, launched: Launched | None = None
+    wiring: Wiring, specs: Specs, absent: Absent | None = None, launched: LaunchedBy | None = None
 ) -> dict[str, object]:
     """The wiring as JSON data; see the head of this module."""
     in_port = [{"name": name, "asked_at": _places(asks)} for name, asks in (absent or {}).items()]
@@ -78,10 +80,8 @@ def as_json(
     }
 
 
-def _launched_rows(launched: Launched, specs: Specs) -> list[dict[str, object]]:
-    return [
-        {"name": name, "by": [one.as_json() for one in launched[name]]} for name in specs.kernels if name in launched
-    ]
+def _launched_rows(launched: LaunchedBy, specs: Specs) -> list[dict[str, object]]:
+    return [{"name": name, "by": [asdict(one) for one in launched[name]]} for name in specs.kernels if name in launched]
 
 
 def summary(wiring: Wiring) -> dict[str, int]:
@@ -101,7 +101,7 @@ def summary(wiring: Wiring) -> dict[str, int]:
 
 
 def as_text(
-    wiring: Wiring, specs: Specs, absent: Absent | None = None, launched: Launched | None = None
+    wiring: Wiring, specs: Specs, absent: Absent | None = None, launched: LaunchedBy | None = None
 ) -> Iterator[str]:
     """The lines of the text report: the counts, then each kernel and each name with its evidence: where the Rust side
     asks for it, and, where recordings were given, how often programs launched it."""
@@ -163,8 +163,8 @@ def _missing(one: Missing) -> str:
     return f"{one.name}  {_shown(one.asks)}{near}"
 
 
-def _launched(by: Sequence[Launches]) -> str:
-    return "launched " + ", ".join(f"{one.count:,} times by {one.program}" for one in by)
+def _launched(by: Sequence[Launched]) -> str:
+    return "launched " + ", ".join(f"{one.launches:,} times by {one.program}" for one in by)
 
 
 def _shown(asks: Sequence[Ask]) -> str:

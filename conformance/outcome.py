@@ -96,6 +96,16 @@ class Robustness:
     """Further cases, which were not launched because their right answer is a fault."""
 
 
+@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
+class Launched:
+    """How often a program launched a kernel."""
+
+    program: str
+    """The program's command line."""
+    launches: Count
+    """The launches that ``capture`` counted, recorded or not."""
+
+
 class Row(BaseModel):
     """The base of everything in a record: a JSON object that does not change. Unknown keys are ignored when it is
     read."""
@@ -156,6 +166,9 @@ class KernelResult(Row):
     """What it takes on each AMD target that it was compiled for, by the target's name."""
     wired_at: tuple[str, ...] | None = None
     """Where Candle's Rust code asks for the kernel (empty: nowhere; null: not looked for)."""
+    launched_by: tuple[Launched, ...] | None = None
+    """The programs that launched the kernel, as ``capture`` counted (empty: none of those that were recorded; null: no
+    recording was given)."""
     left_out: Count = 0
     """Selected cases that were not launched, because a right kernel would fault in them or because their buffers need
     gaps of memory that the runtime does not have."""

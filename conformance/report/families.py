@@ -1,4 +1,5 @@
-"""The status table: per operation where the port has it, where Candle does, who asks for it, and how it fares."""
+"""The status table: per operation where the port has it, where Candle does, who asks for it or has launched it, and how
+it fares."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from conformance.dtypes import COLUMNS
 from conformance.record import KernelResult, Record
+from conformance.report.launches import launched_by
 from conformance.report.tally import ABSENT, columns_of, of_family, of_module, source_files, source_lines, tally
 from conformance.spec.load import SpecModule, Specs
-from conformance.text import code, link, plain
+from conformance.text import code, counted, link, plain
 
 HEADS = ("Operation", "Kernels", "Port", "Candle", "Wired")
 _NAMED = 3
@@ -111,10 +113,16 @@ def _span(places: Iterable[str]) -> str:
 
 
 def _wired(rows: Sequence[KernelResult]) -> str:
-    """How many kernels Candle's Rust side asks for, and the first place; a dash where no wiring was given."""
+    """How many kernels Candle's Rust side asks for, and the first place; behind that how many of them recorded programs
+    launched, where recordings were given. A dash where neither is known."""
+    return "; ".join(filter(None, (_asked_for(rows), _launched(rows)))) or "–"
+
+
+def _asked_for(rows: Sequence[KernelResult]) -> str:
+    """``3 of 6: mod.rs:12 +2``; empty where no wiring was given."""
     known = {row.name: row.wired_at for row in rows if row.wired_at is not None}
     if not known:
-        return "–"
+        return ""
     wired = {name: places for name, places in known.items() if places}
     places = sorted({place for found in wired.values() for place in found})
     files = {place.rpartition(":")[0] for place in places}
@@ -123,6 +131,16 @@ def _wired(rows: Sequence[KernelResult]) -> str:
         return count
     more = f" +{len(places) - 1}" if len(places) > 1 else ""
     return f"{count}: {code(places[0])}{more}"
+
+
+def _launched(rows: Sequence[KernelResult]) -> str:
+    """``launched: 2 of 6, 1,200 times``; empty where no recording was given."""
+    known = launched_by(rows)
+    if not known:
+        return ""
+    launches = sum(one.launches for by in known.values() for one in by)
+    times = f", {counted(launches, 'time')}" if launches else ""
+    return f"launched: {sum(map(bool, known.values()))} of {len(known)}{times}"
 
 
 def _cells(part: Sequence[KernelResult], specs: Specs, *, dtypes: bool) -> list[str]:

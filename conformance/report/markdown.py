@@ -10,6 +10,7 @@ from conformance.report.causes import cause_section
 from conformance.report.details import LAUNCHERS, LIBRARIES, OWN, Told, failure_lines, launcher_lines, missing_lines
 from conformance.report.families import status_table
 from conformance.report.kernels import choice_lines
+from conformance.report.launches import wired_words
 from conformance.report.run_notes import failed_robustness, robustness_lines, shared_remarks
 from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.tally import ABSENT, launchers, results, results_of, selected_entries, tally, unknown
@@ -43,9 +44,9 @@ def render_markdown(records: Records, specs: Specs) -> str:
         *table(heads, body, "lrlll" + "l" * (len(heads) - 5)),
         "",
         "✅ every kernel at parity, which is every case equal to the reference or within its bound, ⚠️ some, ❌ none. "
-        "Port and Candle: where the kernels are defined, and the lines of the files. Wired: how many Candle's Rust "
-        f"side asks for. Percentages are of all kernels{_of_candle(found, specs)}, whatever was selected or could not "
-        "be run, and rounded down.",
+        "Port and Candle: where the kernels are defined, and the lines of the files. Wired: "
+        f"{wired_words([row for part in rows for row in part])}. Percentages are of all "
+        f"kernels{_of_candle(found, specs)}, whatever was selected or could not be run, and rounded down.",
         *_sections("Compiles for AMD targets", names, [_builds(record, specs) for record in found]),
         *cause_section(names, rows, specs),
         *(

@@ -16,6 +16,7 @@ from conformance.port.options import CHANGES_ARITHMETIC
 from conformance.record import KernelResult, Record, RunInfo
 from conformance.record.merge import gaps
 from conformance.report.kernels import adapters, conditions, fixes, known_failures, leak_note, misaligned_note
+from conformance.report.launches import launches_note
 from conformance.report.tally import kernel_of
 from conformance.spec.entry import ROWS, Entry
 from conformance.spec.kernel import Kernel
@@ -177,6 +178,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
         ("note", misaligned_note(judged)),
+        ("note", launches_note(loaded)),
         *(("note", text) for text in _of_passing(rows)),
         ("note", robustness_note(rows, specs)),
         ("note", _of_launchers(record, specs)),

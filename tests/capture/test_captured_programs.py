@@ -42,6 +42,9 @@ def test_nothing_is_wrong_where_nothing_is_planted(tmp_path: Path, network: Netw
     assert content["summary"]["pass"] == len(FIRST_LAUNCH)
     assert content["run"]["program"] == f"{network.program} {network.right}"
     assert content["run"]["device"] != "gfx1100"
+    launched = {row["name"]: row["launched_by"] for row in content["kernels"]}
+    assert launched["rope_f32"] == [{"program": content["run"]["program"], "launches": 1}]
+    assert launched["uexp_f32"] == []
 
 
 @pytest.mark.nightly("runs the program and judges 10 launches for each kernel")

@@ -32,11 +32,13 @@ from conformance.emulate.installation import emulated_in, environment, installat
 from conformance.engine.recordings import JudgeReference
 from conformance.engine.run import run
 from conformance.errors import UsageError
+from conformance.outcome import Launched
 from conformance.port.config import config_file_in, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.port.declared.names import Names
 from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
+from conformance.record.launched import with_launches
 from conformance.report.lines import rendered
 from conformance.runtimes.isa.kind import KIND, TARGETS
 from conformance.session.setup import jobs_for, setup_of_reference
@@ -184,6 +186,8 @@ def _judge(
     record = _judged(arguments, specs) if converted.cases else None
     if record is not None:
         add_verdicts(found, record.rows)
+        by_program = {name: [Launched(about.program, row.launches)] for name, row in found.items()}
+        record = with_launches(record, by_program)
     print(rendered(table(found, specs, seen, converted, arguments.verbose), screen()))
     if record is None:
         launched = f"{counted(len(found), 'kernel')} launched, no launch of a kernel of the specs was recorded"

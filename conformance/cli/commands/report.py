@@ -10,11 +10,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from candle_wiring.evidence import launches_by_program
 from conformance import api
 from conformance.cli.ending import screen
 from conformance.cli.judge import write_reports
 from conformance.cli.usage import CommandParser
 from conformance.errors import UsageError
+from conformance.outcome import Launched
 from conformance.port.config import read_config
 from conformance.reading import read_json, shortened
 from conformance.record import (
@@ -25,6 +27,7 @@ from conformance.record import (
     write_record,
     write_text,
 )
+from conformance.record.launched import LaunchedBy, with_launches
 from conformance.record.merge import contradictions, gaps
 from conformance.record.model import BUILD
 from conformance.report.asked import NOT_ASKED
@@ -48,6 +51,15 @@ class _Row(BaseModel):
     not_told: list[str] = []
 
 
+class _LaunchedRow(BaseModel):
+    """A kernel that programs launched, of a wiring that was made with recordings."""
+
+    model_config = ConfigDict(strict=True)
+
+    name: str
+    by: list[Launched]
+
+
 class _Wiring(BaseModel):
     """What ``wiring --json`` writes, as far as a report needs it."""
 
@@ -55,6 +67,7 @@ class _Wiring(BaseModel):
 
     kernels: list[_Row]
     launchers: list[_Row] = []
+    launched: list[_LaunchedRow] | None = None
 
 
 EXAMPLES = (
@@ -85,6 +98,14 @@ def options(parser: CommandParser) -> None:
         metavar="F",
         help="add where Candle's Rust code asks for kernels, as `wiring --json` wrote it",
     )
+    parser.add_argument(
+        "--launched",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="DIR",
+        help="add which kernels a program launched, as capture counted in this folder; may be given several times",
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -98,8 +119,11 @@ def command(arguments: argparse.Namespace) -> int:
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     records = merge(given)
     if arguments.wiring is not None:
-        places = _wired_at(arguments.wiring)
-        records = [_with_wiring(record, *places) for record in records]
+        wiring = _wiring(arguments.wiring)
+        records = [_with_wiring(record, wiring) for record in records]
+    launched = launches_by_program(arguments.launched)
+    if launched is not None:
+        records = [with_launches(record, launched) for record in records]
     one = _of_one_run(arguments, gating, records)
     if arguments.json is not None:
         write_record(one, arguments.json)
@@ -166,14 +190,10 @@ def _check_run(records: Sequence[Record], paths: Sequence[Path], run_id: str) ->
             )
 
 
-_Places = dict[str, tuple[str, ...]]
-
-
-def _wired_at(path: Path) -> tuple[_Places, _Places]:
-    """Where each kernel and each launcher is asked for, from what ``candle-parity wiring --json`` wrote, as far as that
-    is told there."""
+def _wiring(path: Path) -> _Wiring:
+    """What ``candle-parity wiring --json`` wrote; raises ``UsageError``."""
     try:
-        wiring = _Wiring.model_validate(read_json(path, pipe=True))
+        return _Wiring.model_validate(read_json(path, pipe=True))
     except OSError as error:
         raise UsageError(f"{path}: the wiring cannot be read ({error.strerror})") from None
     except ValidationError as error:
@@ -182,15 +202,20 @@ def _wired_at(path: Path) -> tuple[_Places, _Places]:
         raise UsageError(f"{path}: is not a wiring ({place}: {finding['msg']}); {_EXPECTED}") from None
     except ValueError as error:
         raise UsageError(f"{path}: is not a wiring ({shortened(str(error))}); {_EXPECTED}") from None
+
+
+def _with_wiring(record: Record, wiring: _Wiring) -> Record:
+    """``record`` with the places of ``wiring``, as far as they are told there, and the launches, if it has any; of a
+    launcher that the wiring does not have, the places that it has stay."""
     kernels = {row.name: tuple(row.wired_at) for row in wiring.kernels if row.wired_at or not row.not_told}
-    return kernels, {row.name: tuple(row.wired_at) for row in wiring.launchers}
-
-
-def _with_wiring(record: Record, places: _Places, called: _Places) -> Record:
-    """``record`` with these places; of a launcher that the wiring does not have, those that it has stay."""
-    rows = [row.model_copy(update={"wired_at": places.get(row.name)}) for row in record.kernels]
+    called = {row.name: tuple(row.wired_at) for row in wiring.launchers}
+    rows = [row.model_copy(update={"wired_at": kernels.get(row.name)}) for row in record.kernels]
     launchers = [row.model_copy(update={"wired_at": called.get(row.name, row.wired_at)}) for row in record.launchers]
-    return record.with_parts({"kernel": rows, "launcher": launchers})
+    record = record.with_parts({"kernel": rows, "launcher": launchers})
+    if wiring.launched is None:
+        return record
+    launched: LaunchedBy = {row.name: row.by for row in wiring.launched}
+    return with_launches(record, launched)
 
 
 def _address(text: str) -> str:

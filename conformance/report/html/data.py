@@ -19,6 +19,7 @@ from conformance.report.comparison import Changes
 from conformance.report.details import SHOWN_MESSAGE, upstream_url
 from conformance.report.html.grid import place
 from conformance.report.kernels import choices, leak_of, misaligned_of
+from conformance.report.launches import launched_by, times_by_program
 from conformance.report.runs import executed, rerun
 from conformance.report.tally import margin, share, tally
 from conformance.spec.entry import ROWS, Entry
@@ -126,7 +127,8 @@ def page_data(
     ``rows`` has each run's results over every kernel, ``parts`` over what is counted apart.
     """
     pools = {
-        name: Pool() for name in ("params", "bounds", "notes", "wired", "matrices", "messages", "causes", "builds")
+        name: Pool()
+        for name in ("params", "bounds", "notes", "wired", "launched", "matrices", "messages", "causes", "builds")
     }
     budget = [_FAILURE_BUDGET]
     matrices = Matrices(specs)
@@ -193,6 +195,9 @@ def _kernel(kernel: Kernel, columns: Sequence[KernelResult], specs: Specs, pools
         entry["notes"] = pools["notes"].number(notes)
     if wired is not None:
         entry["wired"] = pools["wired"].number(list(wired))
+    launched = launched_by(columns).get(kernel.name)
+    if launched is not None:
+        entry["launched"] = pools["launched"].number(times_by_program(launched))
     if targets:
         entry["builds"] = pools["builds"].number(targets)
     return entry

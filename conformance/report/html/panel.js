@@ -121,6 +121,7 @@ function drawKernel(kernel) {
   const run = resultOf(kernel);
   const which = kernel.runs.indexOf(run);
   const wired = kernel.wired === undefined ? null : data.wired[kernel.wired];
+  const launched = kernel.launched === undefined ? null : data.launched[kernel.launched];
   const message = run.message === undefined ? null : data.messages[run.message];
   const cases = run.cases ? `${number(run.failed ?? 0)} of ${counted(run.cases, "case")} failed` : "no case was run";
   const close = () => go({ kernel: "" });
@@ -136,6 +137,7 @@ function drawKernel(kernel) {
     command(`${data.runs[which].rerun}${kernel.name}`),
     el("dl", {}, el("dt", {}, "port"), el("dd", {}, portLine(run.source)), el("dt", {}, kernel.link ? "Candle" : "spec"), el("dd", {}, kernel.link ? el("a", { href: kernel.link, rel: "noopener" }, kernel.upstream) : el("code", {}, kernel.upstream)),
       wired === null ? "" : [el("dt", {}, "wired at"), el("dd", {}, wired.length ? wired.join(", ") : "nowhere in Candle's Rust side")],
+      launched === null ? "" : [el("dt", {}, "launched"), el("dd", {}, launched || "by no program that was recorded")],
       run.robust ? [el("dt", {}, "robustness"), el("dd", {}, `${counted(run.robust[0], "case")} without a part in the verdict, ${number(run.robust[1])} failed${run.robust[2] ? `; the first: ${run.robust[2]}` : ""}`)] : ""),
     drawCases(run), drawFailures(kernel, run), drawRuns(kernel), drawBound(kernel), drawProfile(run),
     data.params[kernel.params].length ? el("h3", {}, "Parameters") : "", data.params[kernel.params].length ? rows(["Name", "Type", "Role"], data.params[kernel.params].map(([name, type, role]) => [el("code", {}, name), el("code", {}, type), role])) : "",
