@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-QUICK, SLOW = 0.6, 4.6
+QUICK, SLOW = 0.4, 4.6
 """Seconds of CPU of a function with all its parameters."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")

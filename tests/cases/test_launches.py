@@ -146,6 +146,7 @@ def test_every_launch_is_well_formed(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.slow("makes every kind of launch twice")
 def test_same_id_same_bytes_and_salt_changes_them(family: str) -> None:
     random_ways = {"unit", "wide", "large", "mid", "tiny", "subnormal", "ties"}
     changed = 0

@@ -173,6 +173,7 @@ def test_types_of_one_and_four_bytes_have_more_than_65536_strided_elements(famil
 
 
 @pytest.mark.parametrize("size", EDGE_SIZES)
+@pytest.mark.slow("parses the cases of every kernel")
 def test_every_kernel_has_sizes_round_block_and_wave(size: int) -> None:
     lacking = [kernel.name for kernel in of() if not _any(_texts(kernel), rf"^shape=(\[{size}\]|\[1,{size}\]),")]
     assert lacking == []

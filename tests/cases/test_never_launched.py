@@ -83,6 +83,7 @@ def test_what_candles_own_kernel_gets_wrong_counts_only_where_a_port_mends_it() 
     assert odd <= set(generated_parts(kernel.fixed()).judged)
 
 
+@pytest.mark.slow("makes the launches of every kernel")
 def test_every_row_is_met_by_a_case_of_each_of_its_families_and_every_kernel_keeps_cases() -> None:
     """A generated case, or one of the recordings that ship."""
     unmet = {(row, family) for row in ROWS for family in row.lines}

@@ -48,6 +48,7 @@ def argument(launch: Launch, name: str) -> Any:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.slow("makes every launch of a kernel of each family")
 def test_launches_are_well_formed(family: str) -> None:
     assert launches(family)
     for kernel, case, launch in launches(family):

@@ -183,6 +183,7 @@ def test_the_board_workflow_judges_what_the_list_names(listed: Path) -> None:
         ("fill_u32", "--html ran"),
     ],
 )
+@pytest.mark.slow("runs the steps of a workflow")
 def test_the_board_workflow_checks_the_list_before_it_fetches(listed: Path, old: str, new: str) -> None:
     file = listed / "ports.toml"
     file.write_text(file.read_text().replace(old, new))

@@ -89,6 +89,7 @@ def test_a_malformed_spec_names_file_and_line(cli, tmp_path):
     refused(cli("run", "uneg_f32", "--specs", folder), f"affine.yaml:{line}", "sizet")
 
 
+@pytest.mark.slow("runs the command for each row")
 def test_no_compiler_at_all(cli, monkeypatch, tmp_path):
     monkeypatch.setenv("CANDLE_PARITY_CXX", str(tmp_path / "no-such-compiler"))
     monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "cache"))
@@ -252,6 +253,7 @@ def test_a_kernel_that_goes_wrong_costs_itself_and_not_the_run(cli, port, body, 
     assert said.kernel("uabs_f32")["status"] == "fail"
 
 
+@pytest.mark.slow("runs the command for each row")
 def test_a_truncated_code_object(cli, tmp_path):
     (tmp_path / "unary.hsaco").write_bytes(b"\x7fELF" + bytes(90))
     said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", tmp_path)
@@ -260,6 +262,7 @@ def test_a_truncated_code_object(cli, tmp_path):
     assert "unary.hsaco" in row["message"]
 
 
+@pytest.mark.slow("runs the command for each row")
 def test_a_file_that_is_no_code_object(cli, tmp_path):
     (tmp_path / "unary.hsaco").write_text("hello")
     said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", tmp_path)

@@ -318,6 +318,7 @@ def test_the_newer_build_of_a_target_counts(specs: Specs) -> None:
     assert [kernel.name for kernel in joined.kernels if kernel.compiles_for] == ["affine_f32"]
 
 
+@pytest.mark.slow("compiles for several targets")
 def test_reports_have_a_column_per_target_that_says_compiles(specs: Specs) -> None:
     names = tuple(name for name, kernel in specs.kernels.items() if kernel.module == "affine")
     build_all, some = built(specs, "gfx942", names=names), built(specs, "gfx1100", names=names[:4], spills=7)

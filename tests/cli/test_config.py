@@ -131,6 +131,7 @@ def test_near_names_get_the_lines_to_add(cli, port) -> None:
     assert '\n  [names]\n  "uneg_f32" = "uneg_hip_f32"\n  "uabs_f32" = "uabs_hip_f32"\n' in f"{said.out}\n"
 
 
+@pytest.mark.slow("starts the command several times")
 def test_new_knows_the_ports_names(cli, tmp_path: Path) -> None:
     file = tmp_path / "port.toml"
     file.write_text('[names]\n"uneg_f32" = "negated_f32"\n')

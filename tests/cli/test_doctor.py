@@ -39,6 +39,7 @@ def test_a_host_that_can_run_kernels(capsys: pytest.CaptureFixture[str]) -> None
     assert all(line[:4] in ("ok  ", "--  ", "!!  ", "    ", "", "kern") for line in printed.splitlines())
 
 
+@pytest.mark.slow("runs the command for each row")
 def test_a_rocm_that_shows_no_gpu_says_what_to_do(no_gpu: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--runtime", "rocm"]) == 1
     printed = " ".join(capsys.readouterr().out.split())

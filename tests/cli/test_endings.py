@@ -84,6 +84,7 @@ def test_a_gate_that_is_not_met_stays_red_in_a_pipe() -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow("runs the command for each row")
 def test_a_file_opened_later_does_not_take_the_number_of_a_closed_stream(tmp_path: Path) -> None:
     then = f"import os; os.write(os.open({str(tmp_path / 'file')!r}, os.O_CREAT | os.O_WRONLY), b'content')"
     done = shell("<&- >&- 2>&-", then=then)
@@ -91,6 +92,7 @@ def test_a_file_opened_later_does_not_take_the_number_of_a_closed_stream(tmp_pat
     assert (tmp_path / "file").read_bytes() == b"content"
 
 
+@pytest.mark.slow("runs the command for each row")
 def test_output_that_a_full_disk_loses_is_said() -> None:
     done = shell("> /dev/full", lines=20_000)
     assert done.returncode == 2
@@ -104,6 +106,7 @@ def test_output_that_a_full_disk_loses_is_said() -> None:
         {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
     ],
 )
+@pytest.mark.slow("runs the command for each row")
 def test_a_locale_without_the_characters_ends_no_run(variables: dict[str, str]) -> None:
     done = shell("", **variables)
     assert done.returncode == 1
@@ -112,6 +115,7 @@ def test_a_locale_without_the_characters_ends_no_run(variables: dict[str, str]) 
     assert b"and a warning" in done.stderr
 
 
+@pytest.mark.slow("runs the command for each row")
 def test_commands_read_their_files_in_such_a_locale(tmp_path: Path) -> None:
     (tmp_path / "unary.hip").write_text('// caf\u00e9\nextern "C" __global__ void uneg_f32(float *out) {}\n')
     (tmp_path / "candle-parity.toml").write_text('# caf\u00e9\ndefines = ["A=\u00e9"]\n', encoding="utf-8")
@@ -123,6 +127,7 @@ def test_commands_read_their_files_in_such_a_locale(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+@pytest.mark.slow("runs the command for each row")
 def test_a_signal_ends_a_command_with_its_own_code_and_cleans_up(number: int, code: int, tmp_path: Path) -> None:
     folder = tmp_path / "scratch"
     then = f"""import tempfile

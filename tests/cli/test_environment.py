@@ -43,6 +43,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("name", "value", "allowed"), BAD)
+@pytest.mark.slow("runs the command for each row")
 def test_a_value_that_cannot_be_used_is_a_sentence(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str, value: str, allowed: str
 ) -> None:
@@ -62,6 +63,7 @@ def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     check()
 
 
+@pytest.mark.slow("runs the command for each row")
 def test_pytest_refuses_it_too(tmp_path: Path) -> None:
     (tmp_path / "candle-parity.toml").write_text('kernels = "."\n')
     (tmp_path / "fill.hip").write_text("")

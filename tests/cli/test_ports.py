@@ -90,6 +90,7 @@ def test_what_a_port_declares_of_itself_is_respected(checkouts: Path, capfd: pyt
         ("b" * 40, ("[[port]]", "[[port"), "cannot be read as TOML"),
     ],
 )
+@pytest.mark.slow("runs the command for each row")
 def test_a_list_that_cannot_be_judged_is_a_sentence(
     checkouts: Path, capfd: pytest.CaptureFixture[str], commit: str, change: tuple[str, str], said: str
 ) -> None:

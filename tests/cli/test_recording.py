@@ -135,6 +135,7 @@ def test_kernels_that_a_port_lacks_are_counted_and_no_failure(cli, port, tmp_pat
     assert "defined in no source, 1 in all: uabs_f32" in said.out
 
 
+@pytest.mark.slow("runs the command for each row")
 def test_where_nothing_was_recorded_nothing_is_left_behind(cli, port, tmp_path):
     said = cli("record", tmp_path / "new", "uabs_f32", "--kernels", port(HEAD + GOOD))
     assert said.code == 1

@@ -15,6 +15,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow("runs the command for each row")
 def test_a_release_is_brought_listed_and_removed(tmp_path: Path, capfd) -> None:
     package = tmp_path / "hip-dev.deb"
     package.write_bytes(deb(headers("6.9")))

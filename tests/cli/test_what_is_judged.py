@@ -30,6 +30,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("command", ["run", "build", "bench", "check", "replay", "record out"])
+@pytest.mark.slow("runs the command for each row")
 def test_outside_of_our_checkout_a_command_needs_a_port(cli, elsewhere: Path, command: str) -> None:
     said = cli(*command.split(), "--module", "fill") if command != "build" else cli("build")
     refused(said, NO_PORT, "--kernels shipped stands for the kernels that come with candle-parity")

@@ -99,6 +99,7 @@ def hard_triples(form: Format) -> tuple[Array, Array, Array]:
 
 
 @pytest.mark.parametrize("form", SIXTEEN, **BY_NAME)
+@pytest.mark.slow("computes sums of products exactly, with fractions")
 def test_fma_is_rounded_once(probe: Probe, form: Format) -> None:
     operands = hard_triples(form)
     x, y, z = (decode(o, form) for o in operands)

@@ -66,6 +66,7 @@ def test_a_build_happens_once(compiler: Path) -> None:
     assert compiler.read_text() == runs
 
 
+@pytest.mark.slow("builds a small runtime library")
 def test_a_changed_source_is_built_again(compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = building.build()
     source = tmp_path / "runtime"
@@ -84,6 +85,7 @@ def test_a_compiler_with_other_arguments_builds_again(compiler: Path, monkeypatc
 
 
 @pytest.mark.parametrize("damage", [None, "cut off"])
+@pytest.mark.slow("builds a small runtime library")
 def test_the_libraries_of_a_wheel_are_copied_where_they_are_whole(
     compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str | None
 ) -> None:

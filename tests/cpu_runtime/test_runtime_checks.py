@@ -215,6 +215,7 @@ def messages(machine: Machine) -> list[str]:
     return said
 
 
+@pytest.mark.slow("launches in processes of its own")
 def test_messages_are_the_same_in_every_process_and_hold_no_address(machine: Remote) -> None:
     done = [
         subprocess.run([sys.executable, "-c", _MESSAGES], capture_output=True, text=True, check=False) for _ in range(2)

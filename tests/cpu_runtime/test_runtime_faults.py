@@ -187,6 +187,7 @@ def test_the_block_of_a_fault_is_named(machine: Remote, order: str) -> None:
 
 @pytest.mark.parametrize("kernel", ["loops_for_ever", "waits_for_a_later_thread"])
 @pytest.mark.parametrize("blocks", [1, 4])
+@pytest.mark.slow("waits for a kernel that does not end")
 def test_a_kernel_that_does_not_end_is_stopped(machine: Remote, kernel: str, blocks: int) -> None:
     machine.set(timeout_ms=100)
     outcome = machine.run(kernel, [ints(1)], (blocks,), (2,))

@@ -260,6 +260,7 @@ def _modules() -> None:
     assert machine.bad("hipModuleUnload", module)[0] == 400
 
 
+@pytest.mark.slow("starts a process that imports hip-python")
 def test_a_kernel_works_on_memory_through_unmodified_hip_python() -> None:
     in_child(_whole_way)
 

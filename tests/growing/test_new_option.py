@@ -71,6 +71,7 @@ def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "seen"
 
 
+@pytest.mark.slow("adds an option to a copy of the tree")
 def test_it_is_in_few_files(copy: Tree) -> None:
     changed = [name for name in copy.changes() if name.startswith("conformance/")]
     assert len(changed) <= MOST_FILES, changed

@@ -32,6 +32,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     return tree
 
 
+@pytest.mark.slow("adds a report to a copy of the tree")
 def test_it_is_one_file(copy: Tree) -> None:
     assert len(copy.changes()) <= MOST_FILES
 

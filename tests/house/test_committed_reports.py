@@ -79,6 +79,7 @@ def test_a_page_names_the_commits_of_its_records(page: str, records: Sequence[st
     assert [commit for commit in named if not commit or commit not in text] == []
 
 
+@pytest.mark.slow("reads every committed record")
 def test_the_board_names_the_commit_of_every_port() -> None:
     named = {about(file)["git"] or "unknown" for file in (REPORTS / "board").iterdir()}
     for page in ("BOARD.md", "board.html"):
@@ -86,6 +87,7 @@ def test_the_board_names_the_commit_of_every_port() -> None:
         assert [commit for commit in named if commit not in text] == []
 
 
+@pytest.mark.slow("reads every committed record")
 def test_the_board_has_a_record_of_every_port_of_the_list() -> None:
     listed = tomllib.loads((REPORTS / "ports.toml").read_text(encoding="utf-8"))["port"]
     assert {row["name"] for row in listed} == {about(file)["port"]["name"] for file in (REPORTS / "board").iterdir()}

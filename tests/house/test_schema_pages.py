@@ -66,6 +66,7 @@ def test_the_newest_release_is_listed() -> None:
     assert release_text() == RELEASES.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow("generates the pages twice")
 def test_a_new_release_gets_the_fields_that_none_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.house.schema_pages.VERSION", "9.0.0")
     added = release_text().removeprefix(RELEASES.read_text(encoding="utf-8"))

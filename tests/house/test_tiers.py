@@ -41,6 +41,7 @@ def test_successive_commits_run_every_slice() -> None:
     assert {chosen(commits) for commits in range(300, 300 + len(SLICES))} == set(range(1, len(SLICES) + 1))
 
 
+@pytest.mark.slow("starts pytest")
 def test_a_mark_needs_a_reason(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"), encoding="utf-8"

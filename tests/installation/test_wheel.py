@@ -68,6 +68,7 @@ def test_it_is_small(wheel: Path) -> None:
     assert wheel.stat().st_size < 2_000_000
 
 
+@pytest.mark.slow("builds a wheel")
 def test_one_for_x86_64_has_the_cpu_runtime_too(wheel_with_runtime: Path, names: list[str]) -> None:
     assert wheel_with_runtime.name.endswith("-py3-none-linux_x86_64.whl")
     with zipfile.ZipFile(wheel_with_runtime) as archive:
@@ -76,6 +77,7 @@ def test_one_for_x86_64_has_the_cpu_runtime_too(wheel_with_runtime: Path, names:
     assert more == {f"{folder}/{name}" for name in (MANIFEST, "libamdhip64.so", "libhiprtc.so")}
 
 
+@pytest.mark.slow("builds a wheel")
 def test_the_recorded_answers_are_a_wheel_of_their_own(traces: Path) -> None:
     with zipfile.ZipFile(traces) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}

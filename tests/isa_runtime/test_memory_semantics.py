@@ -99,6 +99,7 @@ def test_stores_change_their_bytes_alone(machine: Machine, generation: int, spac
 @pytest.mark.parametrize("returns", [False, True], ids=["", "returning"])
 @pytest.mark.parametrize("space", ["GLOBAL", "FLAT", "DS", "MUBUF"])
 @pytest.mark.parametrize("generation", GENERATIONS)
+@pytest.mark.slow("interprets every atomic instruction")
 def test_atomic_operations_change_memory(machine: Machine, generation: int, space: str, returns: bool) -> None:
     """What they return is what was there; some of the comparing ones find what they expect."""
     wrong = []

@@ -37,6 +37,7 @@ def alike(entry: tuple[str, Entry]) -> Any:
 
 @pytest.mark.parametrize("generation", GENERATIONS)
 @pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.slow("interprets every scalar instruction")
 def test_instructions_do_what_numpy_does(machine: Machine, kind: str, generation: int) -> None:
     wrong = []
     for (target, *_), group in groupby(sorted(given(generation, ROWS[kind]), key=alike), key=alike):

@@ -136,6 +136,7 @@ def test_a_launcher_that_follows_the_advice_of_its_cause_passes(
     assert judged(CASE, fault)["status"] == "pass"
 
 
+@pytest.mark.slow("replays recorded calls")
 def test_recorded_calls_judge_the_reference_and_are_counted_apart(capsys: pytest.CaptureFixture[str]) -> None:
     words = (LAUNCHER, "launch_mmvq_gguf_q4_0_*", "moe_gemm_wmma", "fill_u8")
     said = answer(capsys, "replay", "--subject", "reference", "--jobs", 1, *words)
@@ -153,6 +154,7 @@ def test_recorded_calls_judge_the_launchers_of_a_port(judged: Any, fault: Fault,
     assert bool(row["failures"]) == (status == "fail")
 
 
+@pytest.mark.slow("replays recorded calls")
 def test_a_recorded_call_with_one_wrong_bit_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     cases, pool = read_archive(traces_folder() / f"mmvq{SUFFIX}")
     case = next(row for row in cases if row["kernel"] == LAUNCHER)

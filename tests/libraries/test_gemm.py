@@ -66,6 +66,7 @@ def _arguments(launch: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.slow("makes the products of every case")
 def test_the_call_of_a_case_is_the_product_that_candle_means(dtype: str) -> None:
     """What cuBLAS has in columns is, read in rows, the left operand times the right one, whatever their layouts."""
     kernel = SPECS.libraries[f"gemm_{dtype}"]

@@ -246,6 +246,7 @@ def test_a_header_is_read_without_what_is_broken(partly: Partly, tmp_path: Path)
     ],
     ids=["a header that is missing", "a brace that is missing", "needed by no kernel", "an assertion", "an #error"],
 )
+@pytest.mark.slow("tries to compile each text in parts")
 def test_what_leads_to_no_kernel_costs_the_file(partly: Partly, text: str) -> None:
     assert partly(text) is None
 

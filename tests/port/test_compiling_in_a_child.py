@@ -98,6 +98,7 @@ def test_its_warnings_come_back(child: Callable[..., bytes], tmp_path: Path) -> 
         ("answer(log='k.hip:1: #error No space left on device')", "k.hip:1: #error No space left on device"),
     ],
 )
+@pytest.mark.slow("starts compilers in processes of their own")
 def test_what_is_the_sources_doing_is_a_compile_error(
     child: Callable[..., bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statements: str, log: str
 ) -> None:
@@ -124,6 +125,7 @@ def test_what_is_the_sources_doing_is_a_compile_error(
         ("answer(log='hiprtcCompileProgram returned 6')", "no space is left .* set TMPDIR", 1),
     ],
 )
+@pytest.mark.slow("starts compilers in processes of their own")
 def test_what_is_the_machines_doing_is_not(
     child: Callable[..., bytes],
     tmp_path: Path,
@@ -278,6 +280,7 @@ def test_a_source_that_takes_too_much_memory_is_stopped(tree: Path, supervisor: 
         compile_real(tree, 'asm(".fill 100000000, 4, 1");\n', supervisor, CompileLimits(memory=1 << 28))
 
 
+@pytest.mark.slow("starts compilers in processes of their own")
 def test_compilers_end_with_a_run_that_is_killed(tree: Path, tmp_path: Path) -> None:
     """SIGKILL while clang waits for a FIFO: neither the child, nor clang, nor a file stays."""
     os.mkfifo(tree / "fifo.h")

@@ -389,6 +389,7 @@ def test_an_edit_is_compiled(laid_out: Row, home: Path, compiling: Compiling) ->
 
 
 @every_row
+@pytest.mark.slow("compiles a tree before and after an edit")
 def test_two_trees_that_differ_never_look_the_same(laid_out: Row, home: Path) -> None:
     before = tree_digest(home / "kernels", laid_out.options(home))
     assert tree_digest(home / "kernels", laid_out.options(home)) == before
@@ -397,6 +398,7 @@ def test_two_trees_that_differ_never_look_the_same(laid_out: Row, home: Path) ->
 
 
 @every_row
+@pytest.mark.slow("compiles a tree before and after an edit")
 def test_an_edit_is_noticed_where_no_compiler_lists_what_it_reads(laid_out: Row, home: Path) -> None:
     """As AMD's and NVIDIA's hiprtc: then all that is mentioned counts, or nothing is kept."""
     source, options = laid_out.of(home), laid_out.options(home)
@@ -521,6 +523,7 @@ def test_an_edit_and_its_opposite_need_one_compilation_each(
     assert compiling.count <= 3  # a file that has just been written may count as changed
 
 
+@pytest.mark.slow("compiles a tree before and after an edit")
 def test_what_nobody_reads_costs_no_compilation(tree: KernelSource, home: Path, compiling: Compiling) -> None:
     code = compiling.code(tree, NO_OPTIONS)
     started = compiling.count

@@ -95,6 +95,7 @@ def test_the_warning_has_candles_name(candle: str | None, told: str) -> None:
     assert [warning.kernel for warning in check_objects([named], {}, [])] == [told]
 
 
+@pytest.mark.slow("compiles for an AMD target")
 def test_the_place_is_a_line_of_the_port_and_not_of_hips_header(tmp_path: Path) -> None:
     try:
         toolchain = find_toolchain([target_of("gfx942")], HIPCC_KINDS)

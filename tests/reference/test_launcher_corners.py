@@ -91,6 +91,7 @@ def test_mmq_multiplies_an_infinite_scale_of_q6_k_once_for_128_weights() -> None
     assert call.wrong({"dst": -once.reshape(-1)}) > 0
 
 
+@pytest.mark.slow("computes products of whole matrices of weights")
 def test_mmq_may_read_an_infinite_scale_behind_a_row() -> None:
     """Upstream takes 256 weights at a time: of 32 columns the next seven rows' blocks are read too, and meet zeros."""
     call = of("mmq", "launch_mmq_gguf_q8_0")[0]
@@ -165,6 +166,7 @@ def test_what_upstream_computes_without_tensor_cores_is_as_good(qtype: str) -> N
         assert call.wrong(between) > 0.2 * np.count_nonzero(one["dst"])
 
 
+@pytest.mark.slow("computes products of whole matrices of weights")
 def test_weights_decoded_with_other_roundings_are_as_good() -> None:
     different = 0
     for call in of("moe", "moe_gemm_gguf_prefill")[::4]:

@@ -16,6 +16,7 @@ from reference.softmax import bounds
 Array = NDArray[Any]
 
 
+@pytest.mark.slow("replays recorded answers")
 def test_recorded_answers() -> None:
     assert list(traces.judge("reduce")) == []
 

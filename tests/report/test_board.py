@@ -158,6 +158,7 @@ def test_a_port_is_one_row_with_its_best_run_and_the_best_port_is_first() -> Non
     assert second.text == f"2 of 748 kernels; 2 fail, {better.summary.missing} without a source, {unknown} unknown"
 
 
+@pytest.mark.slow("reads the records of every port")
 def test_a_kernel_is_unknown_where_no_record_of_the_port_has_a_verdict() -> None:
     other = Record.of(record(wave=32).run, every_kernel(SPECS, [result("uelu_f32", "fail", cases=4, failed=1)]))
     (row,) = board_of([record(), other], SPECS).rows()

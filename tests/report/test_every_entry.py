@@ -40,6 +40,7 @@ def record_where_one_fails(entry: Entry) -> tuple[str, Record]:
 
 @pytest.mark.parametrize("render", [render_summary, render_annotations, render_markdown, render_terminal, render_html])
 @pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.slow("renders every kind of report")
 def test_what_fails_is_named(entry: Entry, render: Callable[[Records, Specs], str]) -> None:
     name, record = record_where_one_fails(entry)
     assert name in render(record, SPECS)

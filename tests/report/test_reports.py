@@ -144,6 +144,7 @@ def test_no_control_character_gets_out(specs: Specs, render: Callable[..., str],
 
 
 @pytest.mark.parametrize("render", [render_terminal, render_markdown, render_html])
+@pytest.mark.slow("renders every kind of report")
 def test_a_host_run_is_never_called_an_amd_run(specs: Specs, render: Callable[..., str]) -> None:
     said = "run on the host through the cpu runtime; not executed on an AMD GPU"
     output = render(record(specs), specs)

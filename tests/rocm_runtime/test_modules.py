@@ -24,6 +24,7 @@ print(device.function(module, "fill_u8").name)
 
 
 @pytest.mark.usefixtures("over_stand_in")
+@pytest.mark.slow("loads code objects in processes of their own")
 def test_the_bytes_are_kept(tmp_path: Path) -> None:
     code = tmp_path / "fill.hsaco"
     code.write_bytes(code_object([kernel_row(load_specs().kernels["fill_u8"])]))

@@ -57,11 +57,13 @@ def wrong(stand_in_rocm: Path, tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 @pytest.mark.parametrize("name", WRONG)
+@pytest.mark.slow("loads code objects in processes of their own")
 def test_another_argument_is_a_signature_that_names_the_parameter(wrong: Ran, name: str) -> None:
     assert wrong.kernels[name]["status"] == "signature"
     assert wrong.kernels[name]["message"].startswith(WRONG[name][1])
 
 
+@pytest.mark.slow("loads code objects in processes of their own")
 def test_another_count_is_a_signature_that_lists_the_parameters(wrong: Ran) -> None:
     assert wrong.kernels["fill_i64"]["status"] == "signature"
     assert (
@@ -69,6 +71,7 @@ def test_another_count_is_a_signature_that_lists_the_parameters(wrong: Ran) -> N
     )
 
 
+@pytest.mark.slow("loads code objects in processes of their own")
 def test_a_kernel_that_the_bytes_lack_is_missing(wrong: Ran) -> None:
     assert wrong.kernels["fill_f16"]["status"] == "missing"
 

@@ -104,6 +104,7 @@ print(*mapped)
 
 
 @pytest.mark.parametrize("variable", ["ROCM_PATH", "LD_LIBRARY_PATH"])
+@pytest.mark.slow("starts a process that imports hip-python")
 def test_hip_python_opens_our_libraries_where_there_are_others(variable: str, tmp_path: Path) -> None:
     """hip-python looks for libraries itself: left alone, it takes those of an installed ROCm."""
     lib = tmp_path / "lib"

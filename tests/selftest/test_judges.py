@@ -50,6 +50,7 @@ def test_users_do_not_come_through_the_package() -> None:
     assert "reference.quantized.vector" in users("reference.fma")
 
 
+@pytest.mark.slow("mutates every fifth file of the reference")
 def test_every_change_compiles() -> None:
     for file in files_of_reference()[::5]:
         for one in of_reference(1, 1, (file,)):

@@ -50,6 +50,7 @@ def test_a_changed_spec_is_parsed_again(cache: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not an object"])
+@pytest.mark.slow("parses every spec again")
 def test_damaged_kept_specs_are_parsed_again(cache: Path, content: bytes) -> None:
     parsed = load_specs()
     (kept,) = cache.iterdir()

@@ -32,6 +32,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch, typed: Sequence[str]) -> Term
     return shown
 
 
+@pytest.mark.slow("starts the command")
 def test_write_without_a_tolerance_is_refused(specs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*NEW, "--specs", str(specs), "--write"]) == 2
     error = capsys.readouterr().err
@@ -86,6 +87,7 @@ def test_a_stanza_has_the_given_one(specs: Path) -> None:
     assert (tolerance.ulp, tolerance.library_ulp, tolerance.source) == (0, 0, "a table")
 
 
+@pytest.mark.slow("starts the command")
 def test_it_is_asked_for_at_a_terminal(specs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = at_a_terminal(monkeypatch, ["99", "0", "a guess", "0", "0", "one product"])
     assert main([*NEW, "--specs", str(specs), "--write"]) == 0

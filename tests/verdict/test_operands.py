@@ -42,6 +42,7 @@ def test_scalars_belong_to_the_operands(specs: Specs) -> None:
 
 
 @pytest.mark.parametrize("name", ["fast_sum_f32", "sum_f32", "fill_f32", "softmax_f32", "conv1d_f32"])
+@pytest.mark.slow("makes launches of every family")
 def test_other_launches_have_none(specs: Specs, name: str) -> None:
     launches = [case.launch for case in generated(specs.kernels[name], None, "")]
     assert {operands(launch, 0) for launch in launches} == {""}
