@@ -66,25 +66,25 @@ inline Matrices each(const void *const *matrices, Type type, std::int64_t leadin
 
 #define COPY_VECTOR(rocblas, hipblas, to_or_from)                                                                      \
   LIBRARY_API int OWN(rocblas, hipblas)(int count, int size, const void *from, int from_step, void *to, int to_step) { \
-    return status_of(                                                                                                  \
-        copy_matrix(OWN_NAME(rocblas, hipblas), Copy::to_or_from, 1, count, size, from, from_step, to, to_step));      \
+    return status_of(copy_matrix(OWN_NAME(rocblas, hipblas), nullptr, Copy::to_or_from, 1, count, size, from,          \
+                                 from_step, to, to_step));                                                             \
   }
 #define COPY_VECTOR_ASYNC(rocblas, hipblas, to_or_from)                                                              \
   LIBRARY_API int OWN(rocblas, hipblas)(int count, int size, const void *from, int from_step, void *to, int to_step, \
-                                        void *) {                                                                    \
-    return status_of(                                                                                                \
-        copy_matrix(OWN_NAME(rocblas, hipblas), Copy::to_or_from, 1, count, size, from, from_step, to, to_step));    \
+                                        void *stream) {                                                              \
+    return status_of(copy_matrix(OWN_NAME(rocblas, hipblas), stream, Copy::to_or_from, 1, count, size, from,         \
+                                 from_step, to, to_step));                                                           \
   }
 #define COPY_MATRIX(rocblas, hipblas, to_or_from)                                                                      \
   LIBRARY_API int OWN(rocblas, hipblas)(int rows, int columns, int size, const void *from, int from_leading, void *to, \
                                         int to_leading) {                                                              \
-    return status_of(copy_matrix(OWN_NAME(rocblas, hipblas), Copy::to_or_from, rows, columns, size, from,              \
+    return status_of(copy_matrix(OWN_NAME(rocblas, hipblas), nullptr, Copy::to_or_from, rows, columns, size, from,     \
                                  from_leading, to, to_leading));                                                       \
   }
 #define COPY_MATRIX_ASYNC(rocblas, hipblas, to_or_from)                                                                \
   LIBRARY_API int OWN(rocblas, hipblas)(int rows, int columns, int size, const void *from, int from_leading, void *to, \
-                                        int to_leading, void *) {                                                      \
-    return status_of(copy_matrix(OWN_NAME(rocblas, hipblas), Copy::to_or_from, rows, columns, size, from,              \
+                                        int to_leading, void *stream) {                                                \
+    return status_of(copy_matrix(OWN_NAME(rocblas, hipblas), stream, Copy::to_or_from, rows, columns, size, from,      \
                                  from_leading, to, to_leading));                                                       \
   }
 

@@ -11,7 +11,8 @@ namespace emulated {
 // How a call ends; each library has numbers of its own for it.
 enum class Outcome { Success, InvalidHandle, NotImplemented, InvalidPointer, InvalidSize, InvalidValue, InternalError };
 
-// Every call is complete when it returns, as all work of the emulated device is: the stream is only kept.
+// Every call is complete when it returns, as all work of the emulated device is. Only where the stream is captured it
+// is kept for the graph instead.
 struct Handle {
   void *stream = nullptr;
   int pointer_mode = 0;  // 0: alpha, beta and results are on the host; 1: on the device
@@ -64,8 +65,9 @@ Outcome dot(const Call &call, std::int64_t count, Type compute, const Vectors &x
             Type result_type);
 
 enum class Copy { ToDevice, FromDevice };
-// `rows` by `columns` elements of `size` bytes between host and device. A vector is a matrix of one row.
-Outcome copy_matrix(const char *function, Copy copy, std::int64_t rows, std::int64_t columns, std::int64_t size,
-                    const void *from, std::int64_t from_leading, void *to, std::int64_t to_leading);
+// `rows` by `columns` elements of `size` bytes between host and device, on `stream`, which is null for calls that wait.
+// A vector is a matrix of one row.
+Outcome copy_matrix(const char *function, void *stream, Copy copy, std::int64_t rows, std::int64_t columns,
+                    std::int64_t size, const void *from, std::int64_t from_leading, void *to, std::int64_t to_leading);
 
 }  // namespace emulated

@@ -6,6 +6,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -42,11 +43,23 @@ Function *of_runtime(const char *name) {
 
 }  // namespace
 
-void tell_of_capture(const char *function, void *stream) {
-  static const auto is_capturing = of_runtime<int(void *, int *)>("hipStreamIsCapturing");
+bool is_captured(void *stream) {
+  static const auto ask = of_runtime<int(void *, int *)>("hipStreamIsCapturing");
   int captured = 0;
-  if (stream && is_capturing && is_capturing(stream, &captured) == 0 && captured)
-    say("%s: its stream is captured; this is done at once and not kept", function);
+  return stream && ask && ask(stream, &captured) == 0 && captured;
+}
+
+bool kept_for_graph(const char *function, void *stream, const std::function<bool()> &work) {
+  using Work = std::function<bool()>;
+  static const auto keep =
+      of_runtime<int(const char *, void *, int (*)(void *), void (*)(void *), void *)>("hipcpuKeepForGraph");
+  if (!stream || !keep) return false;
+  auto copy = std::make_unique<Work>(work);
+  const bool kept = keep(
+                        function, stream, [](void *data) { return static_cast<int>((*static_cast<Work *>(data))()); },
+                        [](void *data) { delete static_cast<Work *>(data); }, copy.get()) != 0;
+  if (kept) static_cast<void>(copy.release());  // the graph's
+  return kept;
 }
 
 bool accessible(const char *function, const char *role, const void *pointer, std::size_t bytes) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #define LIBRARY_API extern "C" __attribute__((visibility("default")))
 
@@ -22,7 +23,10 @@ bool accessible(const char *function, const char *role, const void *pointer, std
 bool all_accessible(const char *function, const char *role, const void *pointer, std::size_t bytes,
                     std::int64_t batches, std::int64_t stride);
 
-// Says of a call on a captured stream that it is done at once: the graph will not have it.
-void tell_of_capture(const char *function, void *stream);
+bool is_captured(void *stream);
+
+// Where `stream` is captured into a graph, `work` is kept as a node of it, which every launch of the graph does: true.
+// `work` says whether it succeeded. It is copied, and must hold nothing of the caller's that may be gone by then.
+bool kept_for_graph(const char *function, void *stream, const std::function<bool()> &work);
 
 }  // namespace emulated

@@ -39,32 +39,33 @@ LIBRARY_API int hiprandGetVersion(int *number) {
 }
 
 LIBRARY_API int hiprandGenerate(Generator *generator, unsigned *to, std::size_t count) {
-  return generate("hiprandGenerate", generator, to, count, launch_failure, [&] { integers(*generator, to, count); });
+  return generate("hiprandGenerate", generator, to, count, launch_failure,
+                  [](auto &by, auto *at, std::size_t n) { integers(by, at, n); });
 }
 LIBRARY_API int hiprandGenerateUniform(Generator *generator, float *to, std::size_t count) {
   return generate("hiprandGenerateUniform", generator, to, count, launch_failure,
-                  [&] { uniform(*generator, to, count); });
+                  [](auto &by, auto *at, std::size_t n) { uniform(by, at, n); });
 }
 LIBRARY_API int hiprandGenerateUniformDouble(Generator *generator, double *to, std::size_t count) {
   return generate("hiprandGenerateUniformDouble", generator, to, count, launch_failure,
-                  [&] { uniform(*generator, to, count); });
+                  [](auto &by, auto *at, std::size_t n) { uniform(by, at, n); });
 }
 LIBRARY_API int hiprandGenerateNormal(Generator *generator, float *to, std::size_t count, float mean, float deviation) {
   return generate("hiprandGenerateNormal", generator, to, count, launch_failure,
-                  [&] { normal(*generator, to, count, mean, deviation, false); });
+                  [=](auto &by, auto *at, std::size_t n) { normal(by, at, n, mean, deviation, false); });
 }
 LIBRARY_API int hiprandGenerateNormalDouble(Generator *generator, double *to, std::size_t count, double mean,
                                             double deviation) {
   return generate("hiprandGenerateNormalDouble", generator, to, count, launch_failure,
-                  [&] { normal(*generator, to, count, mean, deviation, false); });
+                  [=](auto &by, auto *at, std::size_t n) { normal(by, at, n, mean, deviation, false); });
 }
 LIBRARY_API int hiprandGenerateLogNormal(Generator *generator, float *to, std::size_t count, float mean,
                                          float deviation) {
   return generate("hiprandGenerateLogNormal", generator, to, count, launch_failure,
-                  [&] { normal(*generator, to, count, mean, deviation, true); });
+                  [=](auto &by, auto *at, std::size_t n) { normal(by, at, n, mean, deviation, true); });
 }
 LIBRARY_API int hiprandGenerateLogNormalDouble(Generator *generator, double *to, std::size_t count, double mean,
                                                double deviation) {
   return generate("hiprandGenerateLogNormalDouble", generator, to, count, launch_failure,
-                  [&] { normal(*generator, to, count, mean, deviation, true); });
+                  [=](auto &by, auto *at, std::size_t n) { normal(by, at, n, mean, deviation, true); });
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <memory>
 
 #include "common.h"
 #include "random.h"
@@ -57,15 +59,31 @@ inline int set_ordering(Generator *generator, int ordering) {
   return rand_success;
 }
 
-// `fill` writes `count` numbers of type T; `failed` is the library's status for memory that a GPU cannot access.
+// `fill` writes `count` numbers of type T by the generator that it is given; `failed` is the library's status for
+// memory that a GPU cannot access.
 template <class T, class Fill>
 int generate(const char *function, Generator *generator, T *to, std::size_t count, int failed, Fill fill) {
   if (!generator) return rand_not_created;
-  tell_of_capture(function, generator->stream);
   if (count == 0) return rand_success;
   if (!to) return failed;
-  if (!generator->of_host && !accessible(function, "output", to, count * sizeof(T))) return failed;
-  fill();
+  const auto work = [=, of_host = generator->of_host](Generator &by) {
+    if (!of_host && !accessible(function, "output", to, count * sizeof(T))) return false;
+    fill(by, to, count);
+    return true;
+  };
+  // rocRAND passes Philox's state by value to its kernel, so that each launch of a graph writes the same numbers, and
+  // goes on behind them itself. The states of other types are in the device's memory, where each launch goes on.
+  const bool repeats = generator->type == philox_type;
+  const bool kept = kept_for_graph(function, generator->stream, [=, copy = *generator, from = *generator->position] {
+    Generator own = copy;
+    if (repeats) own.position = std::make_shared<std::uint64_t>(from);
+    return work(own);
+  });
+  if (!kept) return work(*generator) ? rand_success : failed;
+  if (!repeats) return rand_success;
+  std::array<T, 4096> unused;
+  for (std::size_t done = 0; done < count; done += unused.size())
+    fill(*generator, unused.data(), std::min(unused.size(), count - done));
   return rand_success;
 }
 

@@ -6,8 +6,6 @@
 namespace emulated {
 namespace {
 
-constexpr int philox_type = 404;  // ROCRAND_RNG_PSEUDO_PHILOX4_32_10
-
 // The numbers of a generator from its position on.
 class Numbers {
  public:
@@ -20,7 +18,7 @@ class Numbers {
   }
 
   std::uint32_t next() {
-    const std::uint64_t place = generator_.offset + generator_.position++;
+    const std::uint64_t place = generator_.offset + (*generator_.position)++;
     if (!begun_ || place % 4 == 0) {
       four_ = philox({static_cast<std::uint32_t>(place / 4), static_cast<std::uint32_t>(place / 4 >> 32), 0, 0}, key_);
       begun_ = true;

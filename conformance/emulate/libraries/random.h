@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace emulated {
 
@@ -11,14 +12,17 @@ namespace emulated {
 // of which a stream has consecutive ones, and a key.
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
+constexpr int philox_type = 404;  // ROCRAND_RNG_PSEUDO_PHILOX4_32_10
+
 struct Generator {
   int type;
   bool of_host;  // its numbers go to the host's memory
   void *stream = nullptr;
   std::uint64_t seed = 0, offset = 0;
-  std::uint64_t position = 0;  // numbers of 32 bits behind `offset` that have been taken
+  // Numbers of 32 bits behind `offset` that have been taken. Copies of a generator take of the same numbers.
+  std::shared_ptr<std::uint64_t> position = std::make_shared<std::uint64_t>(0);
 
-  void restart() { position = 0; }
+  void restart() { *position = 0; }
 };
 
 // Each fills `count` elements from the generator's position on. That of a seed is the whole of a generator's numbers:

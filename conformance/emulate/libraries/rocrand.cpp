@@ -43,33 +43,34 @@ LIBRARY_API int rocrand_get_version(int *number) {
 }
 
 LIBRARY_API int rocrand_generate(Generator *generator, unsigned *to, std::size_t count) {
-  return generate("rocrand_generate", generator, to, count, launch_failure, [&] { integers(*generator, to, count); });
+  return generate("rocrand_generate", generator, to, count, launch_failure,
+                  [](auto &by, auto *at, std::size_t n) { integers(by, at, n); });
 }
 LIBRARY_API int rocrand_generate_uniform(Generator *generator, float *to, std::size_t count) {
   return generate("rocrand_generate_uniform", generator, to, count, launch_failure,
-                  [&] { uniform(*generator, to, count); });
+                  [](auto &by, auto *at, std::size_t n) { uniform(by, at, n); });
 }
 LIBRARY_API int rocrand_generate_uniform_double(Generator *generator, double *to, std::size_t count) {
   return generate("rocrand_generate_uniform_double", generator, to, count, launch_failure,
-                  [&] { uniform(*generator, to, count); });
+                  [](auto &by, auto *at, std::size_t n) { uniform(by, at, n); });
 }
 LIBRARY_API int rocrand_generate_normal(Generator *generator, float *to, std::size_t count, float mean,
                                         float deviation) {
   return generate("rocrand_generate_normal", generator, to, count, launch_failure,
-                  [&] { normal(*generator, to, count, mean, deviation, false); });
+                  [=](auto &by, auto *at, std::size_t n) { normal(by, at, n, mean, deviation, false); });
 }
 LIBRARY_API int rocrand_generate_normal_double(Generator *generator, double *to, std::size_t count, double mean,
                                                double deviation) {
   return generate("rocrand_generate_normal_double", generator, to, count, launch_failure,
-                  [&] { normal(*generator, to, count, mean, deviation, false); });
+                  [=](auto &by, auto *at, std::size_t n) { normal(by, at, n, mean, deviation, false); });
 }
 LIBRARY_API int rocrand_generate_log_normal(Generator *generator, float *to, std::size_t count, float mean,
                                             float deviation) {
   return generate("rocrand_generate_log_normal", generator, to, count, launch_failure,
-                  [&] { normal(*generator, to, count, mean, deviation, true); });
+                  [=](auto &by, auto *at, std::size_t n) { normal(by, at, n, mean, deviation, true); });
 }
 LIBRARY_API int rocrand_generate_log_normal_double(Generator *generator, double *to, std::size_t count, double mean,
                                                    double deviation) {
   return generate("rocrand_generate_log_normal_double", generator, to, count, launch_failure,
-                  [&] { normal(*generator, to, count, mean, deviation, true); });
+                  [=](auto &by, auto *at, std::size_t n) { normal(by, at, n, mean, deviation, true); });
 }

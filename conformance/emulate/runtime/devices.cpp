@@ -55,6 +55,18 @@ Error set(const char *call, T *out, T value) {
   return Success;
 }
 
+// Whether the first device has been given access to the memory of the second. All memory can be accessed in any case:
+// programs only ask what has been enabled.
+std::atomic<bool> peers[most_devices][most_devices];
+
+// The current device's access to `peer`, which must be another one.
+Error peer_access(const char *call, int peer, std::atomic<bool> *&enabled) {
+  if (const Error error = check_device(call, peer)) return error;
+  if (peer == current_device()) return fail(InvalidDevice, "%s: device %d is the current one", call, peer);
+  enabled = &peers[current_device()][peer];
+  return Success;
+}
+
 Error check_pair(const char *call, int device, int peer) {
   if (const Error error = check_device(call, device)) return error;
   return check_device(call, peer);
@@ -136,13 +148,21 @@ SIMT_API int hipDeviceCanAccessPeer(int *can, int device, int peer) {
   if (const Error error = check_pair("hipDeviceCanAccessPeer", device, peer)) return error;
   return set("hipDeviceCanAccessPeer", can, static_cast<int>(device != peer));
 }
-SIMT_API int hipDeviceEnablePeerAccess(int peer, unsigned) {
-  if (const Error error = check_device("hipDeviceEnablePeerAccess", peer)) return error;
-  if (peer == current_device())
-    return fail(InvalidDevice, "hipDeviceEnablePeerAccess: device %d is the current one", peer);
-  return Success;
+SIMT_API int hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+  std::atomic<bool> *enabled;
+  if (flags != 0) return fail(InvalidValue, "hipDeviceEnablePeerAccess: flags are %u, and must be 0", flags);
+  if (const Error error = peer_access("hipDeviceEnablePeerAccess", peer, enabled)) return error;
+  if (!enabled->exchange(true)) return Success;
+  return fail(PeerAccessAlreadyEnabled, "hipDeviceEnablePeerAccess: device %d has access to device %d already",
+              current_device(), peer);
 }
-SIMT_API int hipDeviceDisablePeerAccess(int peer) { return check_device("hipDeviceDisablePeerAccess", peer); }
+SIMT_API int hipDeviceDisablePeerAccess(int peer) {
+  std::atomic<bool> *enabled;
+  if (const Error error = peer_access("hipDeviceDisablePeerAccess", peer, enabled)) return error;
+  if (enabled->exchange(false)) return Success;
+  return fail(PeerAccessNotEnabled, "hipDeviceDisablePeerAccess: device %d has not been given access to device %d",
+              current_device(), peer);
+}
 SIMT_API int hipDeviceGetP2PAttribute(int *value, int attribute, int from, int to) {
   enum { PerformanceRank = 0 };
   if (const Error error = check_pair("hipDeviceGetP2PAttribute", from, to)) return error;

@@ -7,6 +7,8 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "dispatch.h"
@@ -147,10 +149,21 @@ struct Executable {
   }
 };
 
+// Streams of one capture: that which began it, and those that have waited for an event of it. Of each stream and each
+// event it has the nodes that the next one begins behind.
 struct Capture {
+  using Nodes = std::vector<const Node *>;
+
   const void *origin;
   std::unique_ptr<Graph> graph;
-  std::set<const void *> events;
+  std::map<const void *, Nodes> streams, events;
+
+  // Whether all work of other streams lies before what the origin would be given next.
+  bool is_joined() const {
+    std::set<const Node *> done(streams.at(origin).begin(), streams.at(origin).end());
+    for (const auto &node : graph->nodes) done.insert(node->after.begin(), node->after.end());
+    return std::ranges::all_of(graph->nodes, [&done](const auto &node) { return done.contains(node.get()); });
+  }
 };
 
 // All graphs of the process. Programs use theirs from one thread at a time; this is locked for those of several.
@@ -189,17 +202,15 @@ bool captures(const void *stream) {
   return all().captured.contains(stream);
 }
 
-// A node of the graph that `stream` is captured into, behind those that are there: the order of the program's calls
-// keeps all that streams and events ask for. Fails where another thread has ended the capture meanwhile.
+// A node of the graph that `stream` is captured into, behind those that the stream's work and events ask for. Fails
+// where another thread has ended the capture meanwhile.
 Error kept(const void *stream, Type type, std::function<int()> work, KeptLaunch launch = {}) {
   const auto it = all().captured.find(stream);
   if (it == all().captured.end())
     return fail(StreamCaptureInvalidated, "the capture of the stream was ended while this call was made");
-  Graph &graph = *it->second->graph;
-  const Node *const last = graph.nodes.empty() ? nullptr : graph.nodes.back().get();
-  Node &node = graph.add(type, std::move(work));
+  Node &node = it->second->graph->add(type, std::move(work));
   node.launch = std::move(launch);
-  if (last) node.after.push_back(last);
+  node.after = std::exchange(it->second->streams[stream], {&node});
   return Success;
 }
 Error keep(const void *stream, Keeper::Work kind, std::function<int()> work) {
@@ -219,17 +230,21 @@ bool records(const void *event, const void *stream) {
   const auto it = all().captured.find(stream);
   for (auto &[other, capture] : all().captured) capture->events.erase(event);
   if (it == all().captured.end()) return false;
-  it->second->events.insert(event);
+  it->second->events[event] = it->second->streams[stream];
   return true;
 }
 bool waits(const void *stream, const void *event) {
   const auto lock = locked();
-  for (const auto &[other, capture] : all().captured)
-    if (capture->events.contains(event)) {
-      const auto joined = capture;
-      all().captured.emplace(stream, joined);
-      return true;
-    }
+  for (const auto &[other, capture] : all().captured) {
+    const auto recorded = capture->events.find(event);
+    if (recorded == capture->events.end()) continue;
+    const std::shared_ptr<Capture> joined = capture;
+    if (all().captured.emplace(stream, joined).first->second == joined)
+      for (const Node *node : recorded->second)
+        if (auto &before = joined->streams[stream]; std::ranges::find(before, node) == before.end())
+          before.push_back(node);
+    return true;
+  }
   return false;
 }
 void forgets(const void *stream) {
@@ -240,6 +255,7 @@ void forgets(const void *stream) {
   const bool whole = capture->origin == stream;  // else it has only been joined to another one's
   std::erase_if(all().captured,
                 [&](const auto &row) { return row.first == stream || (whole && row.second == capture); });
+  capture->streams.erase(stream);
 }
 
 [[gnu::constructor]] void keep_for_graphs() {
@@ -322,7 +338,7 @@ SIMT_API int hipStreamBeginCapture(void *stream, int) {
   const auto lock = locked();
   if (!stream) return fail(StreamCaptureUnsupported, "hipStreamBeginCapture: the null stream cannot be captured");
   if (captures(stream)) return fail(IllegalState, "hipStreamBeginCapture: the stream is being captured already");
-  all().captured[stream] = std::make_shared<Capture>(Capture{stream, std::make_unique<Graph>(), {}});
+  all().captured[stream] = std::make_shared<Capture>(Capture{stream, std::make_unique<Graph>(), {{stream, {}}}, {}});
   return Success;
 }
 SIMT_API int hipStreamEndCapture(void *stream, const void **graph) {
@@ -332,8 +348,11 @@ SIMT_API int hipStreamEndCapture(void *stream, const void **graph) {
   const std::shared_ptr<Capture> capture = it->second;
   if (capture->origin != stream)
     return fail(StreamCaptureUnmatched, "hipStreamEndCapture: the capture was begun on another stream");
-  std::erase_if(all().captured, [&capture](const auto &row) { return row.second == capture; });
   if (!graph) return fail(InvalidValue, "hipStreamEndCapture: the output pointer is null");
+  std::erase_if(all().captured, [&capture](const auto &row) { return row.second == capture; });
+  *graph = nullptr;
+  if (!capture->is_joined())
+    return fail(StreamCaptureUnjoined, "hipStreamEndCapture: another stream has work that this one has not waited for");
   *graph = all().put(std::move(capture->graph));
   return Success;
 }
@@ -349,6 +368,19 @@ SIMT_API int hipStreamGetCaptureInfo(void *stream, int *status, unsigned long lo
   const auto it = all().captured.find(stream);
   if (id) *id = it == all().captured.end() ? 0 : reinterpret_cast<std::uintptr_t>(it->second.get());
   return Success;
+}
+// Called by the emulated libraries: `work` with `data`, which says whether it succeeded, becomes a node of the graph
+// that `stream` is captured into, and `release` is called when no graph needs it any more. 0 where the stream is not
+// captured.
+SIMT_API int hipcpuKeepForGraph(const char *function, void *stream, int (*work)(void *), void (*release)(void *),
+                                void *data) {
+  const auto lock = locked();
+  if (!captures(stream)) return 0;
+  const std::shared_ptr<void> owned(data, release);
+  kept(stream, Type::Host, [name = std::string(function), work, owned] {
+    return work(owned.get()) ? +Success : fail(LaunchFailure, "hipGraphLaunch: %s has failed", name.c_str());
+  });
+  return 1;
 }
 SIMT_API int hipThreadExchangeStreamCaptureMode(int *mode) {
   thread_local int current = 0;  // hipStreamCaptureModeGlobal

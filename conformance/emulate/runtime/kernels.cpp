@@ -7,8 +7,10 @@
 
 #include "dispatch.h"
 #include "hip.h"
+#include "host_device.h"
 #include "loaded.h"
 #include "registered.h"
+#include "simt/properties.h"
 
 using namespace simt;
 using isa::registry;
@@ -35,6 +37,22 @@ constexpr unsigned one_for_all = 1;  // blocks that this device has for each mul
 int largest_block(const isa::Kernel &kernel, int limit) {
   const int most = static_cast<int>(std::min(kernel.most_threads, 1024u));
   return limit > 0 ? std::min(limit, most) : most;
+}
+
+// Blocks of a cooperative launch wait for each other, so that all must have a place at once: as many as occupancy says,
+// times the multiprocessors.
+Error check_cooperative(const char *call, isa::Shape grid, std::size_t dynamic_bytes) {
+  DeviceProperties device;
+  if (const int error = hipGetDevicePropertiesR0600(&device, current_device())) return static_cast<Error>(error);
+  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  const std::uint64_t places = std::uint64_t{one_for_all} * static_cast<unsigned>(device.multiProcessorCount);
+  if (blocks > places)
+    return fail(CooperativeLaunchTooLarge, "%s: %lu blocks, and this device has places for %lu at once", call, blocks,
+                places);
+  if (dynamic_bytes > device.sharedMemPerBlock)
+    return fail(CooperativeLaunchTooLarge, "%s: %zu bytes of shared memory, of which a block can have %zu", call,
+                dynamic_bytes, device.sharedMemPerBlock);
+  return Success;
 }
 
 int block_of_module_kernel(const char *call, int *grid, int *block, const void *function, int limit) {
@@ -69,10 +87,12 @@ SIMT_API int hipDrvLaunchKernelEx(const DriverConfiguration *given, void *functi
 }
 SIMT_API int hipLaunchCooperativeKernel(const void *function, isa::Shape grid, isa::Shape block, void **params,
                                         unsigned dynamic_bytes, void *stream) {
+  if (const Error error = check_cooperative("hipLaunchCooperativeKernel", grid, dynamic_bytes)) return error;
   return hipLaunchKernel(function, grid, block, params, dynamic_bytes, stream);
 }
 SIMT_API int hipModuleLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                               unsigned by, unsigned bz, unsigned shared, void *stream, void **params) {
+  if (const Error error = check_cooperative("hipModuleLaunchCooperativeKernel", {gx, gy, gz}, shared)) return error;
   return hipModuleLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, params, nullptr);
 }
 // Its grid is in threads, not in blocks.

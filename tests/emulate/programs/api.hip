@@ -63,6 +63,13 @@ void devices() {
   HOLDS(value == properties.warpSize);
   OK(hipDeviceCanAccessPeer(&can, 0, 1));
   HOLDS(can == 1);
+  HOLDS(hipDeviceDisablePeerAccess(0) == hipErrorPeerAccessNotEnabled);
+  HOLDS(hipDeviceEnablePeerAccess(0, 1) == hipErrorInvalidValue);
+  HOLDS(hipDeviceEnablePeerAccess(1, 0) == hipErrorInvalidDevice);
+  OK(hipDeviceEnablePeerAccess(0, 0));
+  HOLDS(hipDeviceEnablePeerAccess(0, 0) == hipErrorPeerAccessAlreadyEnabled);
+  HOLDS(hipGetLastError() == hipErrorPeerAccessAlreadyEnabled);
+  OK(hipDeviceDisablePeerAccess(0));
   OK(hipDeviceEnablePeerAccess(0, 0));
   hipCtx_t context;
   OK(hipDevicePrimaryCtxRetain(&context, 0));
@@ -242,6 +249,29 @@ void symbols() {
   OK(hipFree(out));
 }
 
+// All blocks of a cooperative launch must have a place at once.
+void cooperative() {
+  int blocks = 0, multiprocessors = 0, most_shared = 0, *x, value = 0, n = 1, by = 1;
+  OK(hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add, 32, 0));
+  OK(hipDeviceGetAttribute(&multiprocessors, hipDeviceAttributeMultiprocessorCount, 0));
+  OK(hipDeviceGetAttribute(&most_shared, hipDeviceAttributeMaxSharedMemoryPerBlock, 0));
+  OK(hipMalloc(reinterpret_cast<void **>(&x), sizeof(int)));
+  OK(hipMemset(x, 0, sizeof(int)));
+  void *arguments[] = {&x, &n, &by};
+  const auto launched = [&](unsigned places, unsigned shared) {
+    return hipLaunchCooperativeKernel(reinterpret_cast<const void *>(add), dim3(places), dim3(32), arguments, shared,
+                                      0);
+  };
+  const unsigned places = blocks * multiprocessors;
+  OK(launched(places, 0));
+  HOLDS(launched(places + 1, 0) == hipErrorCooperativeLaunchTooLarge);
+  HOLDS(launched(1, most_shared + 1) == hipErrorCooperativeLaunchTooLarge);
+  HOLDS(hipGetLastError() == hipErrorCooperativeLaunchTooLarge);
+  OK(hipMemcpy(&value, x, sizeof value, hipMemcpyDeviceToHost));
+  HOLDS(value == 1);
+  OK(hipFree(x));
+}
+
 // The program's own kernels stay when the device is reset.
 void reset() {
   int *x, value = 0;
@@ -289,6 +319,7 @@ int main() {
   memory_of_every_kind();
   order();
   symbols();
+  cooperative();
   threads();
   reset();
   return wrong != 0;

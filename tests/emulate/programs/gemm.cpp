@@ -15,6 +15,7 @@ int rocblas_sgemm_strided_batched(void *, int, int, int, int, int, const float *
                                   const float *, int, std::int64_t, const float *, float *, int, std::int64_t, int);
 int rocblas_cgemm(void *, int, int, int, int, int, const void *, const void *, int, const void *, int, const void *,
                   void *, int);
+int rocblas_sdot(void *, int, const float *, int, const float *, int, float *);
 int rocblas_set_vector(int, int, const void *, int, void *, int);
 int hipblasCreate(void **);
 int hipblasDestroy(void *);
@@ -87,12 +88,36 @@ int main() {
   // Every other element, one too many.
   std::printf("%s\n", rocblas_status_to_string(
                           rocblas_set_vector(m * n + 1, sizeof(float), a.data(), 1, on_device_c, batches)));
-  CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
-  CHECK(rocblas_sgemm_strided_batched(handle, transposed, none, m, n, k, &one, on_device_a, k, m * k, on_device_b, k,
-                                      k * n, &zero, on_device_c, m, m * n, batches));
+
+  // A product on a captured stream is done by each launch of the graph, with what lies in memory then; alpha is what it
+  // was when it was captured.
+  float alpha = 1, sum = 0;
   hipGraph_t graph;
+  hipGraphExec_t executable;
+  CHECK(hipMemset(on_device_c, 255, c.size() * sizeof(float)));
+  CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
+  CHECK(rocblas_sgemm_strided_batched(handle, transposed, none, m, n, k, &alpha, on_device_a, k, m * k, on_device_b, k,
+                                      k * n, &zero, on_device_c, m, m * n, batches));
+  std::printf("%s\n", rocblas_status_to_string(rocblas_sdot(handle, k, on_device_a, 1, on_device_b, 1, &sum)));
   CHECK(hipStreamEndCapture(stream, &graph));
   CHECK(rocblas_destroy_handle(handle));
+  alpha = 5;
+  CHECK(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0));
+  CHECK(hipMemcpy(c.data(), on_device_c, c.size() * sizeof(float), hipMemcpyDeviceToHost));
+  std::printf("captured: %d wrong", wrong(a, b, c, batches));
+  for (int launch = 0; launch < 2; ++launch) {
+    for (float &x : a) x += 1;
+    CHECK(hipMemcpy(on_device_a, a.data(), a.size() * sizeof(float), hipMemcpyHostToDevice));
+    CHECK(hipGraphLaunch(executable, stream));
+    CHECK(hipMemcpy(c.data(), on_device_c, c.size() * sizeof(float), hipMemcpyDeviceToHost));
+    std::printf(", launched: %d wrong", wrong(a, b, c, batches));
+  }
+  CHECK(hipFree(on_device_b));
+  std::printf(", freed: %s\n", hipGetErrorName(hipGraphLaunch(executable, stream)));
+  CHECK(hipGraphExecDestroy(executable));
+  CHECK(hipGraphDestroy(graph));
+  CHECK(hipMalloc(reinterpret_cast<void **>(&on_device_b), b.size() * sizeof(float)));
+  CHECK(hipMemcpy(on_device_b, b.data(), b.size() * sizeof(float), hipMemcpyHostToDevice));
 
   CHECK(hipMemset(on_device_c, 255, c.size() * sizeof(float)));
   CHECK(hipblasCreate(&handle));

@@ -65,6 +65,30 @@ int captured(int *x) {
   return 0;
 }
 
+// A capture is not ended on a stream that has only joined it. While that stream has work which the first one has not
+// waited for it ends without a graph, and neither stream is captured any more.
+int unjoined(int *x) {
+  hipStream_t stream, other;
+  hipEvent_t forked;
+  hipGraph_t graph;
+  hipStreamCaptureStatus status;
+  CHECK(hipStreamCreate(&stream));
+  CHECK(hipStreamCreate(&other));
+  CHECK(hipEventCreate(&forked));
+  for (int work = 0; work < 2; ++work) {
+    CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
+    add<<<1, 1, 0, stream>>>(x, 1);
+    CHECK(hipEventRecord(forked, stream));
+    CHECK(hipStreamWaitEvent(other, forked, 0));
+    if (work) add<<<1, 1, 0, other>>>(x, 1);
+    std::printf("%s ", hipGetErrorName(hipStreamEndCapture(other, &graph)));
+    std::printf("%s ", hipGetErrorName(hipStreamEndCapture(stream, &graph)));
+    CHECK(hipStreamIsCapturing(other, &status));
+    std::printf("%d %d\n", graph == nullptr, status == hipStreamCaptureStatusNone);
+  }
+  return 0;
+}
+
 // Every call with a stream is kept, and done by each launch of the graph alone.
 int kept(int *x) {
   hipStream_t stream;
@@ -135,7 +159,7 @@ int main() {
   int *x;
   CHECK(hipMalloc(reinterpret_cast<void **>(&x), sizeof *x));
   CHECK(hipMemset(x, 0xff, sizeof *x));
-  if (captured(x) || kept(x) || destroyed() || built(x)) return 1;
+  if (captured(x) || unjoined(x) || kept(x) || destroyed() || built(x)) return 1;
   hipArray *array = nullptr;
   const hipChannelFormatDesc format = {};
   for (int i = 0; i < 2; ++i) std::printf("%s\n", hipGetErrorName(hipMallocArray(&array, &format, 1, 1, 0)));
