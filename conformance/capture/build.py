@@ -19,6 +19,7 @@ def front_plan() -> Plan:
         sources={LIBRARY: (FRONT,)},
         flags=(f"-I{FRONT}", f"-I{ISA / 'runtime'}"),
         headers=shared,
+        linking=(f"-Wl,--version-script={FRONT / 'exported.map'}",),
     )
 
 

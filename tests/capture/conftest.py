@@ -11,6 +11,7 @@ import pytest
 
 from conformance.files import kernels_folder
 from conformance.port.compiling.target import NoHipcc, require_hipcc
+from conformance.toolchains.host import find_toolchain
 
 ARCH = "gfx1100"
 PROGRAMS = Path(__file__).with_name("programs")
@@ -27,6 +28,13 @@ class Network:
     def words(self, mistake: str | None = None) -> tuple[Path | str, ...]:
         """The command line, with the kernel that has a mistake."""
         return (self.program, self.right) if mistake is None else (self.program, self.right, self.planted, mistake)
+
+
+def stand_in(name: str, library: Path) -> None:
+    """Compile ``programs/NAME.cpp``, a GPU's library without a GPU, as ``library``."""
+    compiler = find_toolchain(links_standard_library=True).compiler
+    words = [*compiler, "-std=c++20", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([*words, str(PROGRAMS / f"{name}.cpp"), "-o", str(library)], check=True)
 
 
 def candle_parity(*words: object) -> subprocess.CompletedProcess[str]:

@@ -99,12 +99,12 @@ def test_a_launch_is_seen_whichever_way_it_is_made(tmp_path: Path, network: Netw
 
 
 @pytest.mark.nightly("builds two runtimes and two programs")
-def test_a_launch_in_the_source_of_a_program_is_seen(tmp_path: Path, network: Network) -> None:
+def test_launches_in_the_source_of_a_program_are_seen(tmp_path: Path, network: Network) -> None:
     build = ("hipcc", "-O1", PROGRAMS / "inline.hip", "-o", tmp_path / "inline")
     assert candle_parity("emulate", "--arch", ARCH, "--", *build).returncode == 0
     done = capture(tmp_path / "launches", tmp_path / "inline")
     assert (done.returncode, done.stderr) == (0, "")
-    assert row(done) == [1, 1, 1, 1, 0]
+    assert row(done) == [2, 1, 2, 2, 0]
 
 
 @pytest.mark.nightly("builds two runtimes and two programs")
@@ -116,7 +116,16 @@ def test_a_launch_in_an_extension_of_python_is_seen(tmp_path: Path, network: Net
     run = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1])._Z3runv())"
     done = capture(tmp_path / "launches", sys.executable, "-c", run, extension)
     assert (done.returncode, done.stderr) == (0, "")
-    assert row(done) == [1, 1, 1, 1, 0]
+    assert row(done) == [2, 1, 2, 2, 0]
+
+
+@pytest.mark.nightly("builds two runtimes and a program")
+def test_launches_on_a_second_device_are_judged(tmp_path: Path, network: Network) -> None:
+    capturing = (sys.executable, "-m", "conformance", "capture", "-o", tmp_path / "launches", "--", sys.executable)
+    words = (PROGRAMS / "launcher.py", network.right, "second")
+    done = candle_parity("emulate", "--arch", ARCH, "--devices", 2, "--", *capturing, *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert row(done) == [2, 2, 2, 2, 0]
 
 
 @pytest.mark.nightly("builds two runtimes and a program")

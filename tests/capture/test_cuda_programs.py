@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.toolchains.host import find_toolchain
-from tests.capture.conftest import PROGRAMS
+from tests.capture.conftest import PROGRAMS, stand_in
 
 LAUNCHER = PROGRAMS / "cuda_launcher.py"
 
@@ -19,10 +18,7 @@ LAUNCHER = PROGRAMS / "cuda_launcher.py"
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the driver."""
     folder = tmp_path_factory.mktemp("driver")
-    compiler = find_toolchain(links_standard_library=True).compiler
-    words = [*compiler, "-std=c++20", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
-    words += [str(PROGRAMS / "stand_in_cuda.cpp"), "-o", str(folder / "libcuda.so.1")]
-    subprocess.run(words, check=True)
+    stand_in("stand_in_cuda", folder / "libcuda.so.1")
     return folder
 
 
@@ -48,3 +44,11 @@ def test_a_wrong_launch_is_named(tmp_path: Path, driver: Path) -> None:
     assert "out[999]" in done.stdout
     assert "got 500.0" in done.stdout
     assert "expected 499.0" in done.stdout
+
+
+@pytest.mark.slow("builds a library and a driver, and judges a launch")
+def test_the_device_is_not_waited_for_while_a_stream_is_captured_to_a_graph(tmp_path: Path, driver: Path) -> None:
+    done = captured(tmp_path / "launches", driver, "graph")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1].split() == ["urelu_f32", "2", "1", "1", "1", "0"]
+    assert "urelu_f32: 1 launch not recorded: a stream was captured into a graph meanwhile" in done.stdout

@@ -154,6 +154,15 @@ int capture_through(Hook &hook, void *stream, int mode) {
   if (!error) ++cuda_captures;
   return error;
 }
+int capture_to_graph_through(Hook &hook, void *stream, void *graph, const void *nodes, const void *edges,
+                             std::size_t count, int mode) {
+  auto *const real =
+      reinterpret_cast<int (*)(void *, void *, const void *, const void *, std::size_t, int)>(hook.real());
+  if (!real) return not_supported;
+  const int error = real(stream, graph, nodes, edges, count, mode);
+  if (!error) ++cuda_captures;
+  return error;
+}
 int end_capture_through(Hook &hook, void *stream, void **graph) {
   auto *const real = reinterpret_cast<int (*)(void *, void **)>(hook.real());
   if (!real) return not_supported;
@@ -220,6 +229,11 @@ CAPTURE_API int cuLibraryGetKernel(void **kernel, void *library, const char *nam
     static Hook &hook = cuda_hook(#NAME);        \
     return capture_through(hook, stream, mode);  \
   }
+#define CAPTURE_BEGIN_TO_GRAPH(NAME)                                                                                   \
+  CAPTURE_API int NAME(void *stream, void *graph, const void *nodes, const void *edges, std::size_t count, int mode) { \
+    static Hook &hook = cuda_hook(#NAME);                                                                              \
+    return capture_to_graph_through(hook, stream, graph, nodes, edges, count, mode);                                   \
+  }
 #define CAPTURE_END(NAME)                            \
   CAPTURE_API int NAME(void *stream, void **graph) { \
     static Hook &hook = cuda_hook(#NAME);            \
@@ -233,7 +247,17 @@ CAPTURE_BOTH(CAPTURE_COOPERATIVE, cuLaunchCooperativeKernel)
 CAPTURE_BOTH(CAPTURE_EX, cuLaunchKernelEx)
 CAPTURE_BOTH(CAPTURE_GRAPH, cuGraphLaunch)
 CAPTURE_BOTH(CAPTURE_BEGIN, cuStreamBeginCapture_v2)
+CAPTURE_BOTH(CAPTURE_BEGIN_TO_GRAPH, cuStreamBeginCaptureToGraph)
 CAPTURE_BOTH(CAPTURE_END, cuStreamEndCapture)
+
+// On several devices at once: told as not seen.
+CAPTURE_API int cuLaunchCooperativeKernelMultiDevice(void *launches, unsigned count, unsigned flags) {
+  static Hook &hook = cuda_hook("cuLaunchCooperativeKernelMultiDevice");
+  const auto real = hook.as(&cuLaunchCooperativeKernelMultiDevice);
+  if (!real) return not_supported;
+  note("devices");
+  return real(launches, count, flags);
+}
 
 CAPTURE_API int cuGetProcAddress(const char *name, void **found, int version, std::uint64_t flags) {
   static Hook &hook = cuda_hook("cuGetProcAddress");
@@ -268,6 +292,9 @@ std::span<Hook> cuda_hooks() {
       {"cuGraphLaunch_ptsz", &cuGraphLaunch_ptsz},
       {"cuStreamBeginCapture_v2", &cuStreamBeginCapture_v2},
       {"cuStreamBeginCapture_v2_ptsz", &cuStreamBeginCapture_v2_ptsz},
+      {"cuStreamBeginCaptureToGraph", &cuStreamBeginCaptureToGraph},
+      {"cuStreamBeginCaptureToGraph_ptsz", &cuStreamBeginCaptureToGraph_ptsz},
+      {"cuLaunchCooperativeKernelMultiDevice", &cuLaunchCooperativeKernelMultiDevice},
       {"cuStreamEndCapture", &cuStreamEndCapture},
       {"cuStreamEndCapture_ptsz", &cuStreamEndCapture_ptsz},
       {"cuGetProcAddress", &cuGetProcAddress},

@@ -1,10 +1,13 @@
 // In front of libamdhip64: launches by a function of a module, and by the address of a kernel's host function.
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "recorder.h"
 #include "symbols.h"
@@ -30,6 +33,8 @@ struct DriverConfiguration {  // HIP_LAUNCH_CONFIG
   unsigned attribute_count;
 };
 constexpr int device_to_host = 2;
+void *const packed_arguments = reinterpret_cast<void *>(1), *const packed_bytes = reinterpret_cast<void *>(2),
+            *const packed_end = reinterpret_cast<void *>(3);  // HIP_LAUNCH_PARAM_...
 
 Hook &hip_hook(const char *name) { return *hook_named(name); }
 
@@ -318,6 +323,63 @@ CAPTURE_API int hipExtLaunchKernel(const void *function, Dim3 grid, Dim3 block, 
                     [=] { return real(function, grid, block, params, shared, stream, start, end, flags); });
 }
 
+// HIP's first way of launching: a call for the geometry, one for each argument, and one that launches. They nest.
+struct Configured {
+  Shape grid, block;
+  std::size_t shared;
+  void *stream;
+  std::vector<char> arguments;
+};
+static std::vector<Configured> &configured() {
+  static thread_local std::vector<Configured> all;
+  return all;
+}
+CAPTURE_API int hipConfigureCall(Dim3 grid, Dim3 block, std::size_t shared, void *stream) {
+  static Hook &hook = hip_hook("hipConfigureCall");
+  const auto real = hook.as(&hipConfigureCall);
+  if (!real) return not_supported;
+  const int error = real(grid, block, shared, stream);
+  if (!error) configured().push_back({shape(grid), shape(block), shared, stream, {}});
+  return error;
+}
+CAPTURE_API int hipSetupArgument(const void *argument, std::size_t bytes, std::size_t offset) {
+  static Hook &hook = hip_hook("hipSetupArgument");
+  const auto real = hook.as(&hipSetupArgument);
+  if (!real) return not_supported;
+  const int error = real(argument, bytes, offset);
+  if (error || configured().empty()) return error;
+  std::vector<char> &arguments = configured().back().arguments;
+  arguments.resize(std::max(arguments.size(), offset + bytes));
+  std::memcpy(arguments.data() + offset, argument, bytes);
+  return error;
+}
+CAPTURE_API int hipLaunchByPtr(const void *function) {
+  static Hook &hook = hip_hook("hipLaunchByPtr");
+  const auto real = hook.as(&hipLaunchByPtr);
+  if (!real) return not_supported;
+  if (configured().empty()) return real(function);
+  Configured call = std::move(configured().back());
+  configured().pop_back();
+  std::size_t bytes = call.arguments.size();
+  void *extra[] = {packed_arguments, call.arguments.data(), packed_bytes, &bytes, packed_end};
+  return hip_launch(function, call.grid, call.block, call.shared, call.stream, nullptr, extra,
+                    [=] { return real(function); });
+}
+
+// ---- launches on several devices at once, which are told as not seen
+
+#define CAPTURE_ON_DEVICES(NAME, COUNT)                               \
+  CAPTURE_API int NAME(void *launches, COUNT count, unsigned flags) { \
+    static Hook &hook = hip_hook(#NAME);                              \
+    const auto real = hook.as(&NAME);                                 \
+    if (!real) return not_supported;                                  \
+    note("devices");                                                  \
+    return real(launches, count, flags);                              \
+  }
+CAPTURE_ON_DEVICES(hipExtLaunchMultiKernelMultiDevice, int)
+CAPTURE_ON_DEVICES(hipLaunchCooperativeKernelMultiDevice, int)
+CAPTURE_ON_DEVICES(hipModuleLaunchCooperativeKernelMultiDevice, unsigned)
+
 // ---- graphs, whose launches nobody sees
 
 #define CAPTURE_BEGIN_CAPTURE(NAME)              \
@@ -398,6 +460,12 @@ std::span<Hook> hip_hooks() {
       {"hipLaunchCooperativeKernel_spt", &hipLaunchCooperativeKernel_spt},
       {"hipLaunchCooperativeKernel", &hipLaunchCooperativeKernel},
       {"hipExtLaunchKernel", &hipExtLaunchKernel},
+      {"hipConfigureCall", &hipConfigureCall},
+      {"hipSetupArgument", &hipSetupArgument},
+      {"hipLaunchByPtr", &hipLaunchByPtr},
+      {"hipExtLaunchMultiKernelMultiDevice", &hipExtLaunchMultiKernelMultiDevice},
+      {"hipLaunchCooperativeKernelMultiDevice", &hipLaunchCooperativeKernelMultiDevice},
+      {"hipModuleLaunchCooperativeKernelMultiDevice", &hipModuleLaunchCooperativeKernelMultiDevice},
       {"hipStreamBeginCapture", &hipStreamBeginCapture},
       {"hipStreamBeginCapture_spt", &hipStreamBeginCapture_spt},
       {"hipStreamBeginCaptureToGraph", &hipStreamBeginCaptureToGraph},

@@ -24,7 +24,7 @@ from conformance.capture.launches import Log, read_logs
 from conformance.capture.plan import Bounds, write_plan
 from conformance.capture.program import NAME, RAW, About, new_recording, run_program
 from conformance.capture.tally import KernelTally, add_verdicts, in_order, tallies, without_verdict
-from conformance.capture.text import cost, table, verdict
+from conformance.capture.text import cost, launches, table, verdict
 from conformance.cli.ending import BAD_INPUT, screen
 from conformance.cli.progress import display
 from conformance.cli.usage import CommandParser
@@ -220,6 +220,8 @@ def _say_how_it_went(about: About, logs: Sequence[Log]) -> None:
     lines += [unknown] if about.ended is None else []
     graphs = sum(log.notes.get("graph", 0) for log in logs)
     lines += [f"{counted(graphs, 'graph')} launched, whose kernels are not seen"] if graphs else []
+    shared = sum(log.notes.get("devices", 0) for log in logs)
+    lines += [f"{launches(shared)} on several devices at once, whose kernels are not seen"] if shared else []
     working = [log for log in logs if log.launches]
     lines += [f"{len(working)} processes launched kernels; their launches are numbered by time"] * (len(working) > 1)
     for line in lines:

@@ -64,8 +64,9 @@ class BuildError(RuntimeError):
 class Plan:
     """What to build for ``runtime``: each library's sources (files, or folders with all their ``.cpp``).
 
-    ``flags`` go to the compiler, and ``options`` last, which are in the key of the build too; ``headers`` are further
-    files and folders whose content the build depends on. ``forwards`` are headers to write, by their path.
+    ``flags`` go to the compiler, and ``options`` last, which are in the key of the build too; ``linking`` goes to the
+    linker; ``headers`` are further files and folders whose content the build depends on. ``forwards`` are headers to
+    write, by their path.
     """
 
     runtime: str
@@ -73,6 +74,7 @@ class Plan:
     flags: tuple[str, ...]
     headers: tuple[Path, ...]
     options: tuple[str, ...] = ()
+    linking: tuple[str, ...] = ()
     forwards: Mapping[str, str] = field(default_factory=dict)
 
     def files(self, library: str) -> list[Path]:
@@ -273,7 +275,7 @@ def _library(plan: Plan, toolchain: HostToolchain, folder: Path, name: str, supe
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(compile_unit, units, texts, codes))
-    linking = ["-shared", "-Wl,-S", f"-Wl,-soname,{name}", "-o", str(folder / name), *map(str, codes)]
+    linking = ["-shared", "-Wl,-S", f"-Wl,-soname,{name}", "-o", str(folder / name), *map(str, codes), *plan.linking]
     _run(plan.runtime, [*toolchain.compiler, *linking, "-lpthread", "-ldl"], folder, supervisor)
     for file in (*texts, *codes):
         file.unlink()

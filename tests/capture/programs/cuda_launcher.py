@@ -1,7 +1,8 @@
 """A program that loads the CUDA driver itself and launches urelu_f32: ``cuda_launcher.py [CODE] [HOW]``.
 
-CODE is a file with the kernel, which the driver compiles (PTX); HOW is how it is launched: ``plain``, ``ex``, or
-``asked``, by the address that the driver tells. It knows nothing of the harness.
+CODE is a file with the kernel, which the driver compiles (PTX); HOW is how it is launched: ``plain``, ``ex``, ``asked``
+(by the address that the driver tells), or ``graph``: once while a stream is captured into a graph, and once after that.
+It knows nothing of the harness.
 """
 
 from __future__ import annotations
@@ -64,6 +65,13 @@ def main(code: str, how: str) -> None:
         assert address.value is not None
         check(made(address.value)(function, 1, 1, 1, 1024, 1, 1, 0, None, ctypes.addressof(params), None))
     else:
+        stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
+        if how == "graph":
+            check(CUDA.cuStreamCreate(ctypes.byref(stream), 1))  # one that does not wait for the default stream
+            check(CUDA.cuGraphCreate(ctypes.byref(graph), 0))
+            check(CUDA.cuStreamBeginCaptureToGraph(stream, graph, None, None, ctypes.c_size_t(0), 2))
+            check(CUDA.cuLaunchKernel(function, 1, 1, 1, 1024, 1, 1, 0, None, params, None))
+            check(CUDA.cuStreamEndCapture(stream, ctypes.byref(graph)))
         check(CUDA.cuLaunchKernel(function, 1, 1, 1, 1024, 1, 1, 0, None, params, None))
     check(CUDA.cuCtxSynchronize())
 

@@ -77,6 +77,32 @@ def launch_otherwise(code: str, how: str) -> None:
     check(HIP.hipDeviceSynchronize())
 
 
+class Dim3(ctypes.Structure):
+    """dim3, by value."""
+
+    _fields_ = (("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint))
+
+
+class FatBinary(ctypes.Structure):
+    """What clang registers of a program with kernels; there is no code in this one."""
+
+    _fields_ = (("magic", ctypes.c_uint), ("version", ctypes.c_uint), ("bundle", ctypes.c_void_p))
+
+
+def launch_by_pointer() -> None:
+    """Launch urelu_f32 as programs did before HIP had hipLaunchKernel."""
+    HIP.__hipRegisterFatBinary.restype = ctypes.c_void_p
+    handle = ctypes.c_void_p(HIP.__hipRegisterFatBinary(ctypes.byref(FatBinary(0, 0, None))))
+    host = ctypes.c_char(b"x")
+    nothing = (ctypes.c_uint(0), None, None, None, None, None)
+    HIP.__hipRegisterFunction(handle, ctypes.byref(host), None, b"urelu_f32", *nothing)
+    check(HIP.hipConfigureCall(Dim3(1, 1, 1), Dim3(1024, 1, 1), ctypes.c_size_t(0), None))
+    arguments = (ctypes.c_size_t(ELEMENTS), ctypes.c_size_t(1), ctypes.c_void_p(), memory(), memory())
+    for n, argument in enumerate(arguments):
+        check(HIP.hipSetupArgument(ctypes.byref(argument), ctypes.c_size_t(8), ctypes.c_size_t(8 * n)))
+    check(HIP.hipLaunchByPtr(ctypes.byref(host)))
+
+
 def relu(code: str, elements: int = ELEMENTS, room: int = ELEMENTS) -> None:
     """Launch urelu_f32 over ``elements`` in an allocation of ``room``."""
     arguments = ctypes.c_size_t(elements), ctypes.c_size_t(1), ctypes.c_void_p(), memory(room), memory(room)
@@ -117,6 +143,13 @@ def main(code: str, mode: str) -> None:
             relu(code)
             check(HIP.hipStreamEndCapture(stream, ctypes.byref(graph)))
             relu(code)
+        case "pointer":
+            launch_by_pointer()
+        case "devices":
+            check(HIP.hipExtLaunchMultiKernelMultiDevice(None, 0, 0))
+        case "second":  # on another device, with memory of its own
+            check(HIP.hipSetDevice(1))
+            relu(code, 900)
         case "own":
             launch(function(code, "mine"), memory())
 
