@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
 from conformance.outcome import KernelResult
 from conformance.record.model import Record, RunInfo
+from conformance.spec.entry import OWN, Entry
 from conformance.spec.entry import ROWS as ENTRY_ROWS
-from conformance.spec.entry import Entry
 from conformance.status import ROWS, Status
 
 RANK: Mapping[Status, int] = {status: row.distance for status, row in ROWS.items() if row.distance is not None}
@@ -97,7 +98,7 @@ class Changed:
 @dataclass(frozen=True)
 class Comparison(Changed):
     """What ``new`` has that ``old`` has not: of the kernels in its own fields, of the launchers in ``launchers``,
-    of the port's own kernels in ``own``.
+    of the port's own kernels in ``own``, of its own launchers in ``own_launchers``.
 
     ``differing`` names the facts of the runs that are not the same.
     """
@@ -107,11 +108,17 @@ class Comparison(Changed):
     differing: tuple[str, ...]
     launchers: Changed
     own: Changed
+    own_launchers: Changed
 
     @property
     def parts(self) -> Mapping[Entry, Changed]:
         """What differs, by kind of entry: of those that comparisons look at."""
-        return {"kernel": self, "launcher": self.launchers, "own": self.own}
+        return {
+            "kernel": self,
+            "launcher": self.launchers,
+            "own": self.own,
+            "own_launcher": self.own_launchers,
+        }
 
     @property
     def same_place(self) -> bool:
@@ -123,9 +130,12 @@ def compare(old: Record, new: Record) -> Comparison:
     """What became of the kernels and the launchers of ``old`` in ``new``; see ``Comparison``."""
     kernels = _changed(old, old.kernels, new, new.kernels, _OF_KERNELS)
     launchers = _changed(old, _launchers(old, new), new, _launchers(new, old), _OF_LAUNCHERS)
-    own = _changed(old, old.own, new, new.own, _OF_LAUNCHERS)
+    of_port: dict[str, Any] = {
+        ENTRY_ROWS[entry].part: _changed(old, old.rows_of(entry), new, new.rows_of(entry), _OF_LAUNCHERS)
+        for entry in OWN
+    }
     differing = tuple(text for name, text in _FACTS.items() if getattr(old.run, name) != getattr(new.run, name))
-    return Comparison(**vars(kernels), old=old, new=new, differing=differing, launchers=launchers, own=own)
+    return Comparison(**vars(kernels), old=old, new=new, differing=differing, launchers=launchers, **of_port)
 
 
 def _changed(

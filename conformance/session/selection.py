@@ -83,17 +83,17 @@ def counts_by_entry(kernels: Sequence[Kernel]) -> list[str]:
 
 
 def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
-    """``kernels`` without libraries, and without launchers where no source of ``tree`` may define one, but for those
-    that the port excludes: nobody asked for them by name."""
+    """``kernels`` without libraries, and without Candle's launchers where no source of ``tree`` may define one, but for
+    those that the port excludes: nobody asked for them by name."""
     # Here, for `list` does without it.
     from conformance.port.launchers import may_define
     from conformance.port.sources import find_sources
 
     kernels = [kernel for kernel in kernels if kernel.build is not None]
     excluded = {kernel.name for kernel in kernels if tree.declared.excluded(kernel.name) is not None}
-    names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.build == "launchers"]
+    names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.entry == "launcher"]
     found = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
-    return [kernel for kernel in kernels if found or kernel.build != "launchers" or kernel.name in excluded]
+    return [kernel for kernel in kernels if found or kernel.entry != "launcher" or kernel.name in excluded]
 
 
 def judgeable(kernels: Sequence[Kernel]) -> list[Kernel]:

@@ -91,7 +91,7 @@ def specs_from(settings: Settings, config: Config | None) -> Specs:
     from conformance.cases.own import check_own  # what a run without own kernels does without
 
     found = with_own(specs, config.own, settings.own)
-    check_own(found.own.values())
+    check_own(found.of_port.values())
     return found
 
 
@@ -123,7 +123,7 @@ def tree_from(settings: Settings, specs: Specs, config: Config | None, listed: b
 def tree_at(path: Path, settings: Settings, specs: Specs, config: Config | None, listed: bool = True) -> Tree:
     """The tree at ``path``, with what the settings and its file say; raises ``SourceError``."""
     return (Tree.at if listed else Tree)(
-        path, options_for(settings, config), declared_in(config, specs.loaded_by_name, specs.launchers)
+        path, options_for(settings, config), declared_in(config, specs.loaded_by_name, specs.linked_by_name)
     )
 
 
