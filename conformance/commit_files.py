@@ -11,12 +11,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.repository import LINK, MODULE, Entry, Repository, RepositoryError
+from conformance.repository import LINK, MODULE, Entry, Repository, RepositoryError, TooLarge
 from conformance.text import counted, some
 from conformance.writing import make_links
 
 MOST_BYTES = 64 << 20
 """Of one file: sources and code objects are smaller, and models that lie in a repository are larger."""
+
+MOST_TOTAL = 1 << 30
+"""Bytes of all files together, which is more than any port has. Some kilobytes of a repository can be as much: blobs
+are compressed, and a file may be in the tree many times."""
 
 _NAMED = 3
 _LFS = b"version https://git-lfs.github.com/spec/v1\n"
@@ -50,17 +54,25 @@ def write_files(repository: Repository, commit: str, folder: Path) -> Written:
     """Write the files of ``commit`` into the empty ``folder``; returns what is missing there.
 
     Raises ``RepositoryError`` where git cannot read an object (in a partial clone it may be absent) and for a tree with
-    a path that no checkout could have, and ``OSError`` where a file cannot be written.
+    a path that no checkout could have; ``TooLarge`` as soon as the files written have more than ``MOST_TOTAL`` bytes
+    together; ``OSError`` where a file cannot be written.
     """
     entries = repository.entries(["."], commit)
     _check(entries)
     links = [entry for entry in entries if entry.mode == LINK]
     files = [entry for entry in entries if entry.mode not in (LINK, MODULE)]
-    pointers, large = [], []
+    pointers, large, total = [], [], 0
     for entry, content in repository.contents(files, MOST_BYTES):
         if content is None:
             large.append(entry.path)
             continue
+        total += len(content)
+        if total > MOST_TOTAL:
+            raise TooLarge(
+                f"{repository.top}: the files of {commit} have more than {MOST_TOTAL >> 20} MiB together, up to "
+                f"{entry.path}; compare is for repositories of sources: take what is large out, or judge two checkouts "
+                "by `candle-parity run --json` and `candle-parity diff`"
+            )
         if content.startswith(_LFS):
             pointers.append(entry.path)
         file = folder / entry.path

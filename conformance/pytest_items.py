@@ -264,7 +264,7 @@ class Parity:
         kernels, launchers = self.specs.kernels, self.specs.launchers
         named = names_one(self._config.args, (*self.specs.launcher_modules, *launchers))
         called = [*launchers.values()] if named or self._defines_one([*launchers.values()]) else []
-        own = [kernel for kernel in self.specs.own.values() if not kernel.is_untrusted]
+        own = [kernel for kernel in self.specs.of_port.values() if not kernel.is_untrusted]
         return [*kernels.values(), *called, *own]
 
     def _defines_one(self, launchers: list[Kernel]) -> bool:
@@ -403,7 +403,7 @@ class Parity:
         known = file.suffix == ".yaml" or (
             self._port.declared is not None and file.name == self._port.declared.file.name
         )
-        return known and (name in self.specs.loaded_by_name or name in self.specs.launchers)
+        return known and (name in self.specs.loaded_by_name or name in self.specs.linked_by_name)
 
     def _take(self, properties: dict[str, Any]) -> None:
         outcome: Outcome = from_map(properties["outcome"])
@@ -437,7 +437,7 @@ class Parity:
         record = self.record()
         judged = Judged(
             parts_of([row for row in record.rows if row.name in self.outcomes], self.specs),
-            problems=self.result().settled(self.specs.loaded_by_name, self.specs.launchers).problems,
+            problems=self.result().settled(self.specs.loaded_by_name, self.specs.linked_by_name).problems,
             undecided=None if ended else "pytest was stopped",
             spoiled="a test that judges no kernel failed" if self.other_failures else None,
         )
@@ -463,7 +463,7 @@ class Parity:
             return
         against = self._gating.against(self.record())
         expected = asked_by(
-            decision, [*self.record().kernels, *self.record().own], self._gating.asked, against
+            decision, [*self.record().kernels, *self.record().of_port], self._gating.asked, against
         ).expected
         below = [report for name, report in self._allowed_failures.items() if name not in expected]
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")

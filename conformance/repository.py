@@ -11,6 +11,8 @@ import hashlib
 import os
 import stat
 import subprocess
+import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,9 @@ from typing import IO
 from conformance.reading import read_bytes
 
 _SECONDS = 20
+_MOST_LISTED = 64 << 20
+"""Bytes of the list of a commit's files: some 600,000 of them. A tree may name another one so often that a repository
+of some kilobytes has more files than any disk."""
 
 _OFF = (
     *("-c", "core.fsmonitor=false"),
@@ -42,11 +47,17 @@ _ENVIRONMENT = {
 
 LINK, MODULE = "120000", "160000"
 """Git's modes of a symbolic link and of a submodule."""
+_DUBIOUS = "dubious ownership"
+_MOST_ERROR = 4096
 _LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {size}\n"
 
 
 class RepositoryError(RuntimeError):
     """Git is not installed, or cannot read the repository; the message says which."""
+
+
+class TooLarge(RepositoryError):
+    """A commit has more than a repository of sources has; the message says of what."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +93,11 @@ class Repository:
             return None
 
     def entries(self, inside: Sequence[str], commit: str = "HEAD") -> list[Entry]:
-        """The files of ``commit`` below the paths ``inside``, which are relative to the root. Raises
-        ``RepositoryError``."""
-        text = self._git("ls-tree", "-r", "-z", "--full-tree", commit, "--", *inside)
+        """The files of ``commit`` below the paths ``inside``, which are relative to the root.
+
+        Raises ``RepositoryError``, and ``TooLarge`` for more files than can be listed in ``_MOST_LISTED`` bytes.
+        """
+        text = self._listed("ls-tree", "-r", "-z", "--full-tree", commit, "--", *inside)
         rows = [row.partition("\t") for row in text.split("\0") if row]
         return [Entry(*(head.split(" ")[0], head.split(" ")[2]), path) for head, _, path in rows]
 
@@ -163,6 +176,63 @@ class Repository:
             return folder.is_dir() and any(folder.iterdir())
         inner = Repository(folder)
         return inner.commit() != commit or inner.differs(["."])
+
+    def refusal(self) -> str | None:
+        """Why git itself would read nothing here for this user, in its own words: the repository belongs to somebody
+        else, and the user's ``safe.directory`` does not name it. ``None`` where it would.
+
+        The other questions name the folder ``.git``, of which git does not ask this. Raises ``RepositoryError`` where
+        git is not installed.
+        """
+        own = {name: _ENVIRONMENT[name] for name in ("GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT", "LC_ALL")}
+        given = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(self.top), "--no-pager", *_OFF, "rev-parse", "--git-dir"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="surrogateescape",
+                check=False,
+                timeout=_SECONDS,
+                env=given | own,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise self._error(error) from None
+        first = (done.stderr.strip().splitlines() or [""])[0]
+        return first.removeprefix("fatal: ") if done.returncode and _DUBIOUS in first else None
+
+    def _listed(self, *args: str) -> str:
+        """What git prints, up to ``_MOST_LISTED`` bytes; raises ``TooLarge`` for more, and ``RepositoryError``."""
+        with tempfile.TemporaryFile() as errors:
+            try:
+                process = subprocess.Popen(
+                    self._command(*args),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    env=_environment(),
+                )
+            except OSError as error:
+                raise self._error(error) from None
+            # A tree of trees without files takes forever and prints nothing.
+            late = threading.Timer(_SECONDS, process.kill)
+            late.start()
+            try:
+                with process:
+                    assert process.stdout is not None
+                    content = process.stdout.read(_MOST_LISTED + 1)
+                    if len(content) > _MOST_LISTED:
+                        process.kill()
+            finally:
+                late.cancel()
+            if len(content) > _MOST_LISTED:
+                raise TooLarge(f"{self.top}: the names of the commit's files have more than {_MOST_LISTED >> 20} MiB")
+            if process.returncode:
+                errors.seek(0)
+                why = errors.read(_MOST_ERROR).decode(errors="surrogateescape").strip().splitlines()
+                raise self._error(why[0] if why else f"git has ended with {process.returncode}")
+        return content.decode(errors="surrogateescape")
 
     def _git(self, *args: str) -> str:
         try:

@@ -323,7 +323,7 @@ class Gate(Options):
         read=percentage,
         group=GATE,
         metavar="PCT",
-        help="the same gate for the port's own kernels (--own), which are counted apart from Candle's",
+        help="the same gate for the port's own kernels and launchers (--own), which are counted apart from Candle's",
         in_file=True,
         pytest=True,
     )

@@ -73,7 +73,7 @@ def _argument(
             )
         return candles[one.candle]
     try:
-        if one.value is not None and one.value.array is None:
+        if one.value is not None and not one.value.is_pointer:
             return Bytes(f"parameter {number}", _content(one.value, told, names).tobytes())
         if one.value is not None:
             return Buffer(f"parameter {number}", one.value.type, "in", _content(one.value, told, names))
@@ -145,6 +145,10 @@ def candle_size(name: str, kernel: Kernel) -> int:
 
 def _content(one: OwnValue, told: Mapping[str, Argument], names: Mapping[str, int]) -> NDArray[Any]:
     kind = dtype(one.type).numpy
+    if one.scalar is not None:
+        return _converted(one.scalar, one.type, told)
+    if one.bits is not None:
+        return _bits(one.bits, one.type, told)
     if one.array is None:
         assert one.value is not None
         numbers = [_number(one.value, names)]
@@ -158,14 +162,51 @@ def _content(one: OwnValue, told: Mapping[str, Argument], names: Mapping[str, in
                 f"{', '.join(_arrays(told))}"
             )
         every = [int(number) for number in source.data[source.start :]]
-        first, count = _number(one.first, names), _number(one.count or "0", names)
+        first, count = (
+            _number(one.at or one.first, names),
+            1 if one.at is not None else _number(one.count or "0", names),
+        )
         if not 0 <= first <= first + count <= len(every):
-            raise ValueError(f"{one.array} has {len(every)} elements, not {count} from {first} on")
+            wanted = f"none of number {first}" if one.at is not None else f"not {count} from {first} on"
+            raise ValueError(f"{one.array} has {len(every)} elements, {wanted}")
         numbers = every[first : first + count]
     try:
         return np.array(numbers, dtype=kind)
     except OverflowError:
         raise ValueError(f"{max(numbers, key=abs)} does not fit into {one.type}") from None
+
+
+def _scalar(name: str, told: Mapping[str, Argument]) -> NDArray[Any]:
+    """The number that Candle passes by value as argument ``name``."""
+    argument = told.get(name)
+    if not isinstance(argument, Scalar):
+        known = [other for other, each in told.items() if isinstance(each, Scalar)]
+        raise ValueError(f"{name!r} is no argument that Candle passes by value; expected one of {', '.join(known)}")
+    return np.asarray(argument.value)
+
+
+def _converted(name: str, type_: str, told: Mapping[str, Argument]) -> NDArray[Any]:
+    """A float that Candle passes by value, as a float of ``type_``: rounded to nearest where that is narrower."""
+    given, kind = _scalar(name, told), dtype(type_)
+    passed = next(one.dtype for one in told.values() if isinstance(one, Scalar) and one.name == name)
+    if dtype(passed).kind != "float" or kind.kind != "float":
+        raise ValueError(
+            f"scalar is for floats, and {name} is {passed}, {type_} is {kind.kind}; give an integer "
+            f"as value = {name!r}, the bits of a float as bits"
+        )
+    with np.errstate(all="ignore"):  # what is too large becomes an infinity, as in C
+        return given.reshape(1).astype(kind.numpy)
+
+
+def _bits(name: str, type_: str, told: Mapping[str, Argument]) -> NDArray[Any]:
+    """The bits of that number as an integer of ``type_``, further bits 0."""
+    given, kind = _scalar(name, told), dtype(type_)
+    if kind.kind != "uint" or kind.size < given.itemsize:
+        raise ValueError(
+            f"{type_} does not hold the {8 * given.itemsize} bits of {name}; expected an unsigned integer of "
+            f"{8 * given.itemsize} bits or more, such as {'u32' if given.itemsize <= 4 else 'size_t'}"
+        )
+    return np.asarray(given.reshape(1).view(f"u{given.itemsize}").astype(kind.numpy))
 
 
 def _number(text: str, names: Mapping[str, int]) -> int:

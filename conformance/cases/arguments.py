@@ -260,6 +260,13 @@ def launch(kernel: Kernel, fields: Fields, threads: int, given: Mapping[str, Arg
     return Launch(kernel.name, (grid, 1, 1), (block, 1, 1), 0, in_order(kernel, given.values()))
 
 
+def call(kernel: Kernel, given: Iterable[Argument]) -> Launch:
+    """The call of a launcher with the arguments ``given``, its stream among them; raises ``ValueError`` where they are
+    not its parameters."""
+    types = tuple("*" if parameter.pointer else parameter.dtype for parameter in kernel.params)
+    return Launch(kernel.name, (0, 0, 0), (0, 0, 0), 0, in_order(kernel, given), types)
+
+
 def in_order(kernel: Kernel, given: Iterable[Argument]) -> tuple[Argument, ...]:
     """``given`` in the order of the kernel's parameters; raises ``ValueError`` where they are others."""
     named = {argument.name: argument for argument in given}

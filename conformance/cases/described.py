@@ -1,5 +1,7 @@
 """Launch families that a port describes in YAML: parameters by role, geometry as expressions over the case.
 
+A family of launchers, host functions that choose their geometry themselves, has no geometry, and a stream.
+
 Fields of a case are ``shape``, ``values`` and ``layout`` of the inputs, ``NAME`` and ``NAME_start`` of one input whose
 strides an info parameter has (its layout, and its first element), the family's ``numbers``, and its scalars by name.
 Expressions (``conformance.cases.geometry``) know the names of ``dims``, ``numel``, ``rank``, the ``numbers``, and in
@@ -17,10 +19,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, in_order, in_place, info, operand, poisoned
+from conformance.cases.arguments import (
+    Family,
+    Fields,
+    Row,
+    call,
+    drawn,
+    in_order,
+    in_place,
+    info,
+    operand,
+    poisoned,
+)
 from conformance.cases.case import Case
 from conformance.cases.geometry import parsed as expression
-from conformance.cases.launch import Argument, Launch, Scalar
+from conformance.cases.launch import PASSED_BY_VALUE, Argument, Launch, Scalar, Stream
 from conformance.cases.layouts import MAX_ELEMENTS, Layout, layout
 from conformance.cases.rows import parsed
 from conformance.cases.values import RandomStream, scalar
@@ -33,10 +46,12 @@ if TYPE_CHECKING:
     from conformance.spec.model import FamilyFile, FamilyParameter
 
 _ROLES = {"size": ("scalar",), "scalar": ("scalar",), "output": ("out", "inout"), "inout": ("inout",)}
+_ROLES |= {"scratch": ("scratch",), "stream": ("stream",)}
 """What the spec may call a parameter of a role; those that are not here are ``in``."""
 
 _NEEDED = {"size": "value", "scalar": "values", "info": "of", "indices": "below"}
-_ALLOWED = {"size": ("value",), "scalar": ("values",), "info": ("of",), "indices": ("below", "shape")}
+_ALLOWED = {"size": ("value",), "scalar": ("values",), "info": ("of",), "indices": ("below", "shape"), "stream": ()}
+_OF_LAUNCHERS = ("scratch", "stream")
 _MOST_THREADS = 1024
 
 
@@ -72,6 +87,7 @@ def check_parameters(kernel: Kernel, own: Own) -> None:
     """Raises ``SpecError``, at the line of ``kernel``, where its parameters are not those of its family, and at that of
     the family for a case that cannot be built."""
     family = _read(own.families, kernel.launch, own.digest)
+    _check_kind(kernel, family)
     known = [one.name for one in kernel.params]
     for parameter in kernel.params:
         row = family.content.params.get(parameter.name)
@@ -95,6 +111,24 @@ def check_parameters(kernel: Kernel, own: Own) -> None:
         except ValueError as error:
             why = str(error).removeprefix(f"case {kernel.name}({text}): ")
             raise family.error(("cases", index), f"case {text}: {why}", "correct the case or the family") from None
+
+
+def _check_kind(kernel: Kernel, family: _Described) -> None:
+    """Raises ``SpecError`` for a kernel of a family without geometry, and for a launcher that is not called as its
+    family says."""
+    where = f"launch family {kernel.launch!r} of {kernel.name}"
+    if not kernel.is_host_function:
+        if family.content.grid is None:
+            remedy = "add them, or `entry: launcher` to the stanza of a host function"
+            raise error_at(kernel, f"{where} has no grid and block, which kernels need", remedy)
+        return
+    if family.content.grid is not None:
+        remedy = "take them out: a launcher chooses them itself"
+        raise family.error(("grid",), f"{where}, a launcher, has a grid and a block", remedy)
+    for parameter in kernel.params:
+        if not parameter.pointer and parameter.role != "stream" and parameter.dtype not in PASSED_BY_VALUE:
+            problem = f"parameter {parameter.name!r} of launcher {kernel.name} is {parameter.dtype} by value"
+            raise error_at(kernel, problem, f"expected one of {', '.join(PASSED_BY_VALUE)}, or a pointer")
 
 
 @dataclass(frozen=True)
@@ -135,11 +169,33 @@ def _read(folder: str, name: str, digest: str) -> _Described:
         raise family.error(("family",), f"family {content.family!r} in {path.name}", f"call it {path.stem!r}")
     for parameter, row in content.params.items():
         _check_row(family, parameter, row)
-    for what in ("grid", "block"):
-        for index, text in enumerate(getattr(content, what)):
-            _check_expression(family, (what, index), text)
+    _check_geometry(family)
     _check_expression(family, ("shared",), content.shared, ("block_x", "block_y", "block_z"))
     return family
+
+
+def _check_geometry(family: _Described) -> None:
+    """Raises ``SpecError`` for half a geometry, for both a geometry and what only launchers get, and for neither a
+    geometry nor the stream that launchers get."""
+    content = family.content
+    given = [what for what in ("grid", "block") if getattr(content, what) is not None]
+    if len(given) == 1:
+        lacking = "block" if given == ["grid"] else "grid"
+        expected = str(type(content).model_fields[lacking].description).partition(";")[0]
+        remedy = f"add it: {expected}, or take {given[0]} out for launchers"
+        raise family.error((), f"key {lacking!r} is missing", remedy)
+    for name, row in content.params.items():
+        if given and row.role in _OF_LAUNCHERS:
+            problem = f"parameter {name!r} of role {row.role} in a family with grid and block"
+            raise family.error(("params", name), problem, f"{row.role} is for launchers, whose families have neither")
+    streams = [name for name, row in content.params.items() if row.role == "stream"]
+    if not given and len(streams) != 1:
+        problem = f"a family without grid and block has {len(streams)} parameters of role stream"
+        remedy = "add grid and block for kernels, or for launchers the one stream that they put their work on"
+        raise family.error((), problem, remedy)
+    for what in given:
+        for index, text in enumerate(getattr(content, what)):
+            _check_expression(family, (what, index), text)
 
 
 def _check_row(family: _Described, name: str, row: FamilyParameter) -> None:
@@ -147,7 +203,7 @@ def _check_row(family: _Described, name: str, row: FamilyParameter) -> None:
     allowed = _ALLOWED.get(row.role, ("shape",))
     for key in ("value", "values", "of", "below", "shape"):
         if getattr(row, key) is not None and key not in allowed:
-            remedy = f"expected {' and '.join(allowed)}"
+            remedy = f"expected {' and '.join(allowed) or 'no key but role'}"
             raise family.error((*place, key), f"parameter {name!r} of role {row.role} has the key {key}", remedy)
     needed = _NEEDED.get(row.role)
     if needed is not None and getattr(row, needed) is None:
@@ -204,7 +260,9 @@ def _build(family: _Described, kernel: Kernel, case: Case, stream: RandomStream)
     given: list[Argument] = []
     for name, row in content.params.items():
         given.append(_argument(fields, kernel, name, row, names, shape, placed, stream))
-    grid, block = (_three(getattr(content, what), names) for what in ("grid", "block"))
+    if content.grid is None or content.block is None:
+        return call(kernel, given)
+    grid, block = _three(content.grid, names), _three(content.block, names)
     if math.prod(block) > _MOST_THREADS or min(*grid, *block) < 1:
         raise ValueError(
             f"case {case.id}: grid {grid} and block {block}; a block must have 1 to {_MOST_THREADS} threads"
@@ -225,6 +283,8 @@ def _argument(
     stream: RandomStream,
 ) -> Argument:
     kind = kernel.param(name).dtype
+    if row.role == "stream":
+        return Stream(name)
     if row.role == "size":
         return Scalar(name, kind, dtype(kind).numpy.type(expression(str(row.value))(names)))
     if row.role == "scalar":
@@ -238,7 +298,7 @@ def _argument(
             f"case {fields.case.id}: {name} would have the shape {list(sizes)}; expected sizes of 0 or "
             f"more and at most {MAX_ELEMENTS} elements"
         )
-    if row.role == "output":
+    if row.role in ("output", "scratch"):
         return poisoned(fields, kernel, name, math.prod(sizes))
     if row.role == "inout":
         return in_place(fields, kernel, name, drawn(fields, kernel, name, layout("contiguous", sizes), stream).data)

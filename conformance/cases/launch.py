@@ -17,6 +17,10 @@ OUTPUT_POISON_BYTES = (0x7B, 0xFB)
 and a large negative one, which a kernel that adds to what was there, or compares with it, does not get rid of."""
 
 
+PASSED_BY_VALUE = ("bool", "int", "i32", "u32", "i64", "size_t", "f32", "f64")
+"""The dtypes that a launcher may have by value: those that ctypes can pass."""
+
+
 @dataclass(frozen=True)
 class Scalar:
     """A by-value argument; ``value`` is a numpy (or ml_dtypes) scalar of the parameter's dtype."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from conformance.cases import FAMILIES
 from conformance.cases.described import check_parameters, error_at, families_in
 from conformance.spec import SpecError
+from conformance.spec.entry import ROWS
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.text import did_you_mean
@@ -36,6 +37,10 @@ def check_own(kernels: Iterable[Kernel]) -> None:
 def _check_shipped(kernel: Kernel) -> None:
     """The families that come with candle-parity are told what they need by Candle's own kernels of them."""
     like = _example(kernel.launch)
+    if like.is_host_function != kernel.is_host_function:
+        of = ROWS[like.entry].plural
+        remedy = f"name a family of {'launchers' if kernel.is_host_function else 'kernels'}, or one of your own"
+        raise error_at(kernel, f"launch family {kernel.launch!r} is one of {of}, {kernel.name} is none", remedy)
     wanted = [(one.name, one.role, one.pointer) for one in like.params]
     if [(one.name, one.role, one.pointer) for one in kernel.params] != wanted:
         takes = ", ".join(f"{one.name}: {one.role} {one.dtype}{'*' * one.pointer}" for one in like.params)

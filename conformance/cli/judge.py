@@ -142,7 +142,7 @@ def resumable(arguments: argparse.Namespace, recorded: Callable[[Result], Record
         record = recorded(result)
         if arguments.json is not None:
             write_record(record, arguments.json)
-        called = {row.name for row in record.launchers}
+        called = {row.name for row in (*record.launchers, *record.own_launchers)}
         parts = (("kernels", set(result.selected) - called), ("launchers", called.intersection(result.selected)))
         counts = [f"{len(names & result.outcomes.keys())} of {len(names)} {what}" for what, names in parts if names]
         judged = f"{' and '.join(counts)} are judged"
@@ -160,7 +160,7 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
     names = set(result.outcomes) | set(result.selected)
     rows = [row for row in record.rows if row.name in names]
-    problems = result.settled(specs.loaded_by_name, specs.launchers).problems
+    problems = result.settled(specs.loaded_by_name, specs.linked_by_name).problems
     asked = asked_of(gating, record, rows, specs, problems) if arguments.junit else NOT_ASKED
     unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing, asked))
     watched = getattr(arguments, "watched", False)  # then the screen was cleared, and failures stand at its top

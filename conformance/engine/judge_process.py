@@ -72,6 +72,7 @@ class Judge:
             "launcher": launchers,
             "library": VendorLibraries(self._executors.current),
             "own": self._library,
+            "own_launcher": launchers,
         }
         self._code = ""
         """The SHA-256 of the code object with the kernel that was tried last."""

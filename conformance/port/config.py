@@ -334,11 +334,23 @@ def _rows(
 
 def _value(table: Mapping[str, Any], where: str) -> OwnValue:
     """A value of a parameter, or a field of a struct."""
-    keys = {key: _string for key in ("type", "array")} | {key: _expression for key in ("value", "first", "count")}
+    texts, expressions = ("type", "array", "scalar", "bits"), ("value", "first", "count", "at")
+    keys = {key: _string for key in texts} | {key: _expression for key in expressions}
     found = _checked(table, {**keys, "room": _room}, where)
-    if "type" not in found or ("value" in found) == ("array" in found) or ("count" in found) != ("array" in found):
-        raise SourceError(f"{where} must have a type, and either value, or array and count")
+    if frozenset(found) - {"first", "room"} not in _VALUES or (
+        "count" not in found and {"first", "room"} & found.keys()
+    ):
+        raise SourceError(
+            f"{where} must have a type, and one of value, scalar, bits, array and at, or array and count (with first "
+            f"and room if need be), not {' and '.join(found) or 'nothing'}"
+        )
     return OwnValue(**found)
+
+
+_VALUES = {
+    frozenset(("type", *keys)) for keys in (("value",), ("scalar",), ("bits",), ("array", "at"), ("array", "count"))
+}
+"""The keys that a value has, but for ``first`` and ``room``, which go with ``count``."""
 
 
 def _field(value: Any, where: str) -> OwnValue:

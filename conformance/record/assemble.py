@@ -20,7 +20,7 @@ from conformance.record.commits import commit_of, harness_commit
 from conformance.record.merge import elsewhere
 from conformance.record.model import BUILD, INTERRUPTED, Build, Record, RunInfo, every_kernel
 from conformance.runtimes import known_kind
-from conformance.spec.entry import ENTRIES
+from conformance.spec.entry import ENTRIES, OWN
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
@@ -44,7 +44,7 @@ def assemble(
     ``patterns`` are those of the command line. ``recordings`` is what the trace files of a replay say of themselves.
     For a run of one ``shard``, ``others`` has the selected kernels that other shards judge, each with its shard.
     """
-    reasons = result.settled(specs.loaded_by_name, specs.launchers).reasons
+    reasons = result.settled(specs.loaded_by_name, specs.linked_by_name).reasons
     judged = [(specs.entry(name), outcome) for name, outcome in result.outcomes.items()]
     rows = [
         outcome.row(
@@ -65,8 +65,9 @@ def assemble(
     entries = {row.name: row for row in (*rows, *waiting)}
     parts = {entry: [entries[name] for name in specs.of(entry) if name in entries] for entry in ENTRIES}
     parts["kernel"] = every_kernel(specs, parts["kernel"])
-    if parts["own"]:  # then all of them: a share is of all
-        parts["own"] = [entries.get(name) or KernelResult.not_run(kernel) for name, kernel in specs.own.items()]
+    if any(parts[entry] for entry in OWN):  # then all of them: a share is of all
+        for entry in OWN:
+            parts[entry] = [entries.get(name) or KernelResult.not_run(one) for name, one in specs.of(entry).items()]
         run = run.model_copy(update={"own_digest": specs.own_digest})
     return Record.of_parts(run, parts)
 

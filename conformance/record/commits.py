@@ -38,7 +38,7 @@ def whole_commit_of(path: Path) -> tuple[str, bool] | None:
     except SourceError:
         return None
     repository = repository_of(folder)
-    if repository is None or not _trusted(folder, repository):
+    if repository is None or not trusted(folder, repository):
         return None
     return _commit(repository, [os.path.relpath(folder, repository.top)], sources)
 
@@ -52,7 +52,7 @@ def harness_commit() -> str | None:
     if root is not None:
         repository = Repository(root)
         ours = [root / "conformance" / "__init__.py"]
-        found = _commit(repository, _JUDGES, ours) if _trusted(root, repository) else None
+        found = _commit(repository, _JUDGES, ours) if trusted(root, repository) else None
         return None if found is None else _shown(*found)
     named = _IN_VERSION.search(version()) if installed() else None
     return None if named is None else named["commit"] + ("-dirty" if named["dirty"] else "")
@@ -62,7 +62,7 @@ def _shown(commit: str, changed: bool) -> str:
     return commit[:SHOWN] + ("-dirty" if changed else "")
 
 
-def _trusted(folder: Path, repository: Repository) -> bool:
+def trusted(folder: Path, repository: Repository) -> bool:
     """Whether a checkout says what ``folder`` holds: it and the folder belong to one user, as where it is mounted into
     a container, or the checkout to the user of this process, as git asks."""
     try:

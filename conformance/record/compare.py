@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
 from conformance.outcome import KernelResult
 from conformance.record.model import Record, RunInfo
+from conformance.spec.entry import OWN, Entry
 from conformance.spec.entry import ROWS as ENTRY_ROWS
-from conformance.spec.entry import Entry
 from conformance.status import ROWS, Status
 
 RANK: Mapping[Status, int] = {status: row.distance for status, row in ROWS.items() if row.distance is not None}
@@ -99,8 +100,8 @@ class Changed:
 class Comparison(Changed):
     """What differs between the records ``old`` and ``new``.
 
-    Its own fields are about Candle's kernels, ``launchers`` is about launchers, ``own`` about the port's own kernels.
-    ``differing`` names the facts of the two runs that are not the same, such as the device.
+    Its own fields are about Candle's kernels, ``launchers`` is about launchers, ``own`` about the port's own kernels,
+    ``own_launchers`` about its own launchers. ``differing`` names the facts of the two runs that are not the same, such as the device.
     """
 
     old: Record
@@ -108,11 +109,17 @@ class Comparison(Changed):
     differing: tuple[str, ...]
     launchers: Changed
     own: Changed
+    own_launchers: Changed
 
     @property
     def parts(self) -> Mapping[Entry, Changed]:
-        """What differs by kind of entry: kernels, launchers, own kernels. Library calls are not compared."""
-        return {"kernel": self, "launcher": self.launchers, "own": self.own}
+        """What differs by kind of entry. Library calls are not compared."""
+        return {
+            "kernel": self,
+            "launcher": self.launchers,
+            "own": self.own,
+            "own_launcher": self.own_launchers,
+        }
 
     @property
     def same_place(self) -> bool:
@@ -124,9 +131,12 @@ def compare(old: Record, new: Record) -> Comparison:
     """What became better, worse or incomparable from ``old`` to ``new``."""
     kernels = _changed(old, old.kernels, new, new.kernels, _OF_KERNELS)
     launchers = _changed(old, _launchers(old, new), new, _launchers(new, old), _OF_LAUNCHERS)
-    own = _changed(old, old.own, new, new.own, _OF_LAUNCHERS)
+    of_port: dict[str, Any] = {
+        ENTRY_ROWS[entry].part: _changed(old, old.rows_of(entry), new, new.rows_of(entry), _OF_LAUNCHERS)
+        for entry in OWN
+    }
     differing = tuple(text for name, text in _FACTS.items() if getattr(old.run, name) != getattr(new.run, name))
-    return Comparison(**vars(kernels), old=old, new=new, differing=differing, launchers=launchers, own=own)
+    return Comparison(**vars(kernels), old=old, new=new, differing=differing, launchers=launchers, **of_port)
 
 
 def _changed(

@@ -21,7 +21,12 @@ def record_text(record: Record) -> str:
     read."""
     content = record.model_dump(mode="json", by_alias=True)
     # Most ports have no kernels of their own: their records are as before there was such a thing.
-    for part, key, nothing in ((content, "own", []), (content["run"], "own_digest", None)):
+    of_port: tuple[tuple[dict[str, Any], str, Any], ...] = (
+        (content, "own", []),
+        (content, "own_launchers", []),
+        (content["run"], "own_digest", None),
+    )
+    for part, key, nothing in of_port:
         if part[key] == nothing:
             del part[key]
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -81,7 +86,7 @@ def check_specs(record: Record, specs: Specs, path: Path) -> None:
         return
     names = {kernel.name for kernel in record.kernels}
     strange = {row.name for entry in ENTRIES for row in record.rows_of(entry) if row.name not in specs.of(entry)}
-    strange -= {row.name for row in record.own}  # the port's specs have these
+    strange -= {row.name for row in record.of_port}  # the port's specs have these
     for what, found in (("lacks", specs.kernels.keys() - names), ("has", strange)):
         if found:
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""

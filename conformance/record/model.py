@@ -240,8 +240,9 @@ class Record(Row):
     """One run over every kernel of the specs.
 
     ``launchers`` are the linked host functions that were selected, ``libraries`` the calls of the vendor's libraries,
-    ``own`` all kernels that the port has and Candle has not, where one was selected: counted apart, and in no figure of
-    the summary. A file has ``own`` only where there are some.
+    ``own`` all kernels that the port has and Candle has not, where one was selected, ``own_launchers`` likewise its
+    launchers: counted apart, and in no figure of the summary. A file has ``own`` and ``own_launchers`` only where there
+    are some.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -258,15 +259,22 @@ class Record(Row):
     """A row for each call of a vendor's library that was selected."""
     own: _Rows = ()
     """Where one was selected: a row for every kernel that the port has and Candle has not."""
+    own_launchers: _Rows = ()
+    """Where one was selected: a row for every launcher that the port has and Candle has not."""
 
     def rows_of(self, entry: Entry) -> tuple[KernelResult, ...]:
-        """The rows of kernels, of launchers, of library calls, or of own kernels."""
+        """The rows of one kind: of kernels, of launchers, of library calls, of own kernels, or of own launchers."""
         rows: tuple[KernelResult, ...] = getattr(self, ROWS[entry].part)
         return rows
 
     @property
+    def of_port(self) -> tuple[KernelResult, ...]:
+        """The rows of what the port has and Candle has not: own kernels, then own launchers."""
+        return (*self.own, *self.own_launchers)
+
+    @property
     def rows(self) -> tuple[KernelResult, ...]:
-        """Every row: of kernels, launchers, library calls and own kernels."""
+        """Every row, of whatever kind."""
         return tuple(row for entry in ENTRIES for row in self.rows_of(entry))
 
     @classmethod

@@ -25,7 +25,7 @@ from conformance.dtypes import DTYPES, FLOATS, DType, dtype
 from conformance.errors import UserError
 from conformance.reading import shortened
 from conformance.replay.archive import SUFFIX, Pool, read_archive, read_header
-from conformance.spec.entry import ENTRIES, Entry
+from conformance.spec.entry import ENTRIES, ROWS, Entry
 from conformance.spec.kernel import Kernel, Parameter
 
 Read = TypeVar("Read")
@@ -97,8 +97,8 @@ class Traces:
 
     @property
     def launchers(self) -> list[str]:
-        """The names of the launchers and library calls that have a trace, in file order."""
-        return [*self._of_entry("launcher"), *self._of_entry("library")]
+        """The names of the launchers, library calls and own launchers that have a trace, in file order of each kind."""
+        return [name for entry in ENTRIES if ROWS[entry].is_host_function for name in self._of_entry(entry)]
 
     def _of_entry(self, entry: Entry) -> list[str]:
         cases = [item for module in self._modules for item in module.cases.items()]

@@ -182,7 +182,13 @@ def upstream_url(row: KernelResult, specs: Specs) -> str:
 LAUNCHERS = "Launcher", "Host functions that Candle's Rust side is linked with. They are in no figure of the kernels."
 OWN = "Kernel", "Kernels that the port has and Candle has not. They are in no figure of Candle's kernels."
 LIBRARIES = "Call", "Functions of the vendor's libraries that Candle's Rust side calls. They are in no other figure."
-BESIDES: Mapping[Entry, tuple[str, str]] = {"launcher": LAUNCHERS, "library": LIBRARIES, "own": OWN}
+OWN_LAUNCHERS = "Launcher", "Host functions that the port has and Candle has not. They are in no other figure."
+BESIDES: Mapping[Entry, tuple[str, str]] = {
+    "launcher": LAUNCHERS,
+    "library": LIBRARIES,
+    "own": OWN,
+    "own_launcher": OWN_LAUNCHERS,
+}
 """What reports say of the entries that are counted apart: what one is, and a sentence."""
 
 

@@ -7,7 +7,16 @@ from collections.abc import Iterable, Sequence
 from conformance.record import KernelResult, Record
 from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
 from conformance.report.causes import cause_section
-from conformance.report.details import LAUNCHERS, LIBRARIES, OWN, Told, failure_lines, launcher_lines, missing_lines
+from conformance.report.details import (
+    LAUNCHERS,
+    LIBRARIES,
+    OWN,
+    OWN_LAUNCHERS,
+    Told,
+    failure_lines,
+    launcher_lines,
+    missing_lines,
+)
 from conformance.report.families import status_table
 from conformance.report.kernels import choice_lines
 from conformance.report.launches import wired_words
@@ -76,10 +85,12 @@ def render_markdown(records: Records, specs: Specs) -> str:
         *_sections("Library calls not at parity", names, _failing_besides("library", found, names, specs)),
         *_sections("Own kernels", names, [launcher_lines(record.own, OWN) for record in found]),
         *_sections("Own kernels not at parity", names, _failing_besides("own", found, names, specs)),
+        *_sections("Own launchers", names, [launcher_lines(one.own_launchers, OWN_LAUNCHERS) for one in found]),
+        *_sections("Own launchers not at parity", names, _failing_besides("own_launcher", found, names, specs)),
         *_sections(
             "The port's own choices",
             names,
-            [choice_lines([*part, *one.own]) for one, part in zip(found, rows, strict=True)],
+            [choice_lines([*part, *one.of_port]) for one, part in zip(found, rows, strict=True)],
         ),
         *_sections("Robustness", names, [_robustness(part, specs) for part in rows]),
         *_sections("Robustness of launchers", names, [_robustness(one.launchers, specs, "launcher") for one in found]),

@@ -152,7 +152,8 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
     """The remarks on one run; the text is not escaped. ``rows`` are its results over every kernel of the specs."""
     run = record.run
     loaded = (*rows, *record.own)
-    judged = (*rows, *record.launchers, *record.own)
+    called = (*record.launchers, *record.own_launchers)
+    judged = (*rows, *record.launchers, *record.of_port)
     lost = _lost([row for row in judged if row.lost])
     found: list[tuple[str, str | None]] = [
         ("warning", f"checks were weakened: {', '.join(run.weakened)}" if run.weakened else None),
@@ -161,7 +162,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("warning", text) for text in gaps([record])),
         ("warning", lost),
         *(("warning", text) for text in run.infrastructure if text not in (lost or "")),
-        ("warning", leak_note(record.launchers)),
+        ("warning", leak_note(called)),
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),
         ("note", f"{run.kept} verdicts are those of earlier runs of the same code (--reuse)" if run.kept else None),
         *(
@@ -173,6 +174,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("note", text) for text in (*known_failures(rows), *fixes(judged))),
         *(("note", text) for text in known_failures(record.launchers, "launcher")),
         *(("note", text) for text in known_failures(record.own, "own kernel")),
+        *(("note", text) for text in known_failures(record.own_launchers, "own launcher")),
         *(("note", text) for text in conditions(loaded)),
         ("note", adapters(loaded)),
         ("note", _compilers(record, rows)),

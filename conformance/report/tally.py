@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from conformance.record import KernelResult, Record, every_kernel
-from conformance.spec.entry import ENTRIES, Entry
+from conformance.spec.entry import ENTRIES, OWN, Entry
 from conformance.spec.entry import ROWS as ENTRY_ROWS
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import SpecModule, Specs
@@ -124,9 +125,9 @@ def aligned(entry: Entry, records: Sequence[Record], specs: Specs) -> list[list[
     ``not_run`` there. ``specs`` must have the own kernels of ``records`` (``with_recorded_own``)."""
     if ENTRY_ROWS[entry].in_specs:
         return [results_of(entry, record, specs) for record in records]
-    names = dict.fromkeys(row.name for record in records for row in record.own)
-    given = [{row.name: row for row in record.own} for record in records]
-    return [[rows.get(name) or KernelResult.not_run(specs.own[name]) for name in names] for rows in given]
+    names = dict.fromkeys(row.name for record in records for row in record.rows_of(entry))
+    given = [{row.name: row for row in record.rows_of(entry)} for record in records]
+    return [[rows.get(name) or KernelResult.not_run(specs.of(entry)[name]) for name in names] for rows in given]
 
 
 def selected_entries(records: Iterable[Record]) -> list[Entry]:
@@ -142,39 +143,47 @@ def launcher_results(record: Record, specs: Specs) -> list[KernelResult]:
     return results_of("launcher", record, specs)
 
 
-def kernel_of(row: KernelResult, specs: Specs) -> Kernel:
-    """What the specs say of the kernel of ``row``; of an own kernel in a record, as much as the row does."""
+def kernel_of(row: KernelResult, specs: Specs, entry: Entry = "own") -> Kernel:
+    """What the specs say of the kernel of ``row``; of an own kernel or launcher (``entry``) in a record, as much as the
+    row does."""
     try:
         return specs.entry(row.name)
     except KeyError:
         bound = Tolerance(0, 0, "not in the record")
-        return Kernel(row.name, row.module, row.family, {}, (), row.family, bound, row.upstream, entry="own")
+        return Kernel(row.name, row.module, row.family, {}, (), row.family, bound, row.upstream, entry=entry)
 
 
 def with_recorded_own(specs: Specs, records: Sequence[Record]) -> Specs:
-    """``specs`` with the own kernels that ``records`` have and they have not, as far as records say: the specs of own
-    kernels lie in the port's repository."""
-    found = {row.name: kernel_of(row, specs) for record in records for row in record.own}
-    return replace(specs, own={**found, **specs.own}, own_modules={**own_modules(records), **specs.own_modules})
+    """``specs`` with the own kernels and launchers that ``records`` have and they have not, as far as records say:
+    their specs lie in the port's repository."""
+    parts: dict[str, Any] = {}
+    for entry in OWN:
+        found = {row.name: kernel_of(row, specs, entry) for record in records for row in record.rows_of(entry)}
+        parts[ENTRY_ROWS[entry].part] = {**found, **specs.of(entry)}
+        parts[ENTRY_ROWS[entry].modules] = {**own_modules(entry, records), **specs.modules_of(entry)}
+    return replace(specs, **parts)
 
 
-def own_modules(records: Iterable[Record]) -> dict[str, SpecModule]:
-    """The modules of the own kernels of ``records``."""
+def own_modules(entry: Entry, records: Iterable[Record]) -> dict[str, SpecModule]:
+    """The modules of the own kernels, or the own launchers, of ``records``."""
     families: dict[str, dict[str, None]] = {}
-    for row in (row for record in records for row in record.own):
+    for row in (row for record in records for row in record.rows_of(entry)):
         families.setdefault(row.module, {})[row.family] = None
     return {name: SpecModule(name, "", "", 0, tuple(its)) for name, its in families.items()}
 
 
 def modules_of(entry: Entry, records: Iterable[Record], specs: Specs) -> dict[str, SpecModule]:
-    """The modules of one kind of entry, by name; of own kernels those that ``records`` have."""
-    return specs.modules_of(entry) if ENTRY_ROWS[entry].in_specs else own_modules(records)
+    """The modules of one kind of entry, by name; of own kernels and launchers those that ``records`` have."""
+    return specs.modules_of(entry) if ENTRY_ROWS[entry].in_specs else own_modules(entry, records)
 
 
 def own_kernels(record: Record) -> str:
-    """``own kernels: 12 of 14 at parity``; empty where none was judged."""
-    passing = sum(row.status == "pass" for row in record.own)
-    return f"own kernels: {passing} of {len(record.own)} at parity" if record.own else ""
+    """``own kernels: 12 of 14 at parity``, and likewise of own launchers; empty where none was judged."""
+    parts = [(ENTRY_ROWS[entry].plural, record.rows_of(entry)) for entry in OWN]
+    said = [
+        f"{what}: {sum(row.status == 'pass' for row in rows)} of {len(rows)} at parity" for what, rows in parts if rows
+    ]
+    return ", ".join(said)
 
 
 def launchers(record: Record, specs: Specs) -> str:

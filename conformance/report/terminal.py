@@ -59,7 +59,7 @@ def render_terminal(
     """
     found = listed(records)
     rows = [results(record, specs) for record in found]
-    besides = {row.name for record in found for row in (*record.launchers, *record.libraries, *record.own)}
+    besides = {row.name for record in found for row in (*record.launchers, *record.libraries, *record.of_port)}
     kernels = _chosen(found, rows)
     out: list[Text | Table] = []
     if kernels or not besides:

@@ -20,7 +20,7 @@ from conformance.report.comparison import render_changes
 from conformance.report.runs import given_specs
 from conformance.report.tally import with_recorded_own
 from conformance.settings import NO_GATE, Gate
-from conformance.spec.entry import ENTRIES, ROWS, Entry
+from conformance.spec.entry import ENTRIES, OWN, ROWS, Entry
 from conformance.spec.load import Specs
 from conformance.status import ABSENT, EXPLAINED, FAILURES
 from conformance.text import counted, one_line
@@ -158,7 +158,7 @@ def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None
     coverage = _share_gate("coverage", judged.part("kernel"), asked.fail_under, f" kernels{judged.specs}", below)
     figures = [*coverage, *_baseline(against)]
     launchers = _share_gate("launchers", judged.part("launcher"), asked.fail_under_launchers)
-    own = _share_gate("own kernels", judged.part("own"), asked.fail_under_own)
+    own = _share_gate(*_own_part(judged), asked.fail_under_own)
     gated = bool(figures or launchers or own)
     line = "; ".join(one.text for one in figures) or None
     apart = [gate[0].text if gate else None for gate in (launchers, own)]
@@ -185,6 +185,14 @@ def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None
         last = max(place for place, text in enumerate(apart) if text is not None)
         apart[last] = f"{apart[last]}; {_verdict(others)}"
     return Decision(code, None, why, *apart)
+
+
+def _own_part(judged: Judged) -> tuple[str, SelectedPart]:
+    """What the port has and Candle has not, which one gate is over: own kernels, and own launchers where it has any."""
+    parts = [(ROWS[entry].plural, judged.part(entry)) for entry in OWN]
+    named = [what for what, part in parts if part.total] or ["own kernels"]
+    rows = [row for _, part in parts for row in part.rows]
+    return " and ".join(named), SelectedPart(rows, sum(part.total for _, part in parts))
 
 
 def _code(conditions: Sequence[_Condition]) -> int:

@@ -84,7 +84,7 @@ def counts_by_entry(kernels: Sequence[Kernel]) -> list[str]:
 
 
 def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
-    """``kernels`` without library calls, and without launchers if no source of ``tree`` seems to define one.
+    """``kernels`` without library calls, and without Candle's launchers if no source of ``tree`` seems to define one.
 
     It is for selections without a pattern, where nobody asked for them by name. Launchers that the port excludes stay,
     so that the report has the reason.
@@ -95,9 +95,9 @@ def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
 
     kernels = [kernel for kernel in kernels if kernel.build is not None]
     excluded = {kernel.name for kernel in kernels if tree.declared.excluded(kernel.name) is not None}
-    names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.build == "launchers"]
+    names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.entry == "launcher"]
     found = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
-    return [kernel for kernel in kernels if found or kernel.build != "launchers" or kernel.name in excluded]
+    return [kernel for kernel in kernels if found or kernel.entry != "launcher" or kernel.name in excluded]
 
 
 def judgeable(kernels: Sequence[Kernel]) -> list[Kernel]:

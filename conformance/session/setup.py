@@ -93,7 +93,7 @@ def specs_from(settings: Settings, config: Config | None) -> Specs:
     from conformance.cases.own import check_own  # what a run without own kernels does without
 
     found = with_own(specs, config.own, settings.own)
-    check_own(found.own.values())
+    check_own(found.of_port.values())
     return found
 
 
@@ -130,7 +130,7 @@ def tree_at(path: Path, settings: Settings, specs: Specs, config: Config | None,
     """The tree at ``path``, with the options and declarations of the settings and of ``config``. Raises
     ``SourceError``."""
     return (Tree.at if listed else Tree)(
-        path, options_for(settings, config), declared_in(config, specs.loaded_by_name, specs.launchers)
+        path, options_for(settings, config), declared_in(config, specs.loaded_by_name, specs.linked_by_name)
     )
 
 

@@ -1,5 +1,5 @@
-"""What Candle's Rust side calls, kernels, launchers and library calls, and a port's own kernels. A row for each says in
-what they differ.
+"""What Candle's Rust side calls, kernels, launchers and library calls, and a port's own kernels and launchers. A row
+for each says in what they differ.
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Entry = Literal["kernel", "launcher", "library", "own"]
+Entry = Literal["kernel", "launcher", "library", "own", "own_launcher"]
 """As specs, traces and exports spell it:
 
 - ``kernel``: a ``__global__`` function, which Candle's Rust loads from a code object by its name and launches;
 - ``launcher``: a host function of a source next to the kernels, with which Candle's Rust is linked and which launches
   kernels itself;
 - ``library``: a call of the vendor's library, such as hipBLAS, which no source of a port defines;
-- ``own``: a ``__global__`` function that a port has and Candle has not; its spec is in the port's repository.
+- ``own``: a ``__global__`` function that a port has and Candle has not; its spec is in the port's repository;
+- ``own_launcher``: a launcher that a port has and Candle has not, likewise.
 """
 
 ENTRIES: tuple[Entry, ...] = get_args(Entry)
@@ -38,10 +39,10 @@ class EntryRow:
     noun: str
     """What sentences and tables call one of them."""
 
-    part: Literal["kernels", "launchers", "libraries", "own"]
+    part: Literal["kernels", "launchers", "libraries", "own", "own_launchers"]
     """The field of ``Specs`` and of a record that has these entries."""
 
-    modules: Literal["modules", "launcher_modules", "library_modules", "own_modules"]
+    modules: Literal["modules", "launcher_modules", "library_modules", "own_modules", "own_launcher_modules"]
     """The field of ``Specs`` with their modules."""
 
     is_host_function: bool
@@ -74,7 +75,8 @@ class EntryRow:
 
     @property
     def plural(self) -> str:
-        """What they are called: ``kernels``, ``launchers``, ``library calls``, ``own kernels``."""
+        """What they are called: ``kernels``, ``launchers``, ``library calls``, ``own kernels``, ``own
+        launchers``."""
         return f"{self.noun}s"
 
 
@@ -135,7 +137,24 @@ ROWS: Mapping[Entry, EntryRow] = {
         in_baseline=True,
         tried_otherwise=True,
     ),
+    "own_launcher": EntryRow(
+        noun="own launcher",
+        part="own_launchers",
+        modules="own_launcher_modules",
+        is_host_function=True,
+        build="launchers",
+        tried_if_excluded=False,
+        must_be_there=True,
+        may_be_not_run=True,
+        in_coverage=False,
+        in_specs=False,
+        in_baseline=True,
+        tried_otherwise=True,
+    ),
 }
+
+OWN: tuple[Entry, ...] = tuple(entry for entry, row in ROWS.items() if not row.in_specs)
+"""What only a port's specs have: own kernels and own launchers."""
 
 BESIDES: tuple[Entry, ...] = tuple(entry for entry, row in ROWS.items() if not row.in_coverage)
 """What is counted beside the kernels."""

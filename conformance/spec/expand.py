@@ -72,7 +72,7 @@ class _Stanza:
         self.stanza = stanza
         self.of_candle = stanza if isinstance(stanza, Family) else None
         self.place = place
-        self.entry: Entry = self.of_candle.entry if self.of_candle else "own"
+        self.entry: Entry = stanza.own_entry if isinstance(stanza, OwnFamily) else stanza.entry
         self.wired_at = self.of_candle.wired_at if self.of_candle else []
         self.defects = self.of_candle.upstream_defects if self.of_candle else []
         self.cells = list(self._cells())

@@ -57,7 +57,7 @@ class Specs:
 
     ``launchers`` and ``launcher_modules`` are the same of the linked host functions, ``libraries`` and
     ``library_modules`` of the calls of libraries: each is counted apart. So are ``own`` and ``own_modules``, the
-    kernels that a port has and Candle has not (``conformance.spec.own``).
+    kernels that a port has and Candle has not (``conformance.spec.own``), and likewise ``own_launchers``.
 
     ``digest`` is over the names and bytes of the files. ``given`` is their folder where they are not the harness's own.
     """
@@ -74,6 +74,8 @@ class Specs:
     library_modules: dict[str, SpecModule] = field(default_factory=dict)
     own: dict[str, Kernel] = field(default_factory=dict)
     own_modules: dict[str, SpecModule] = field(default_factory=dict)
+    own_launchers: dict[str, Kernel] = field(default_factory=dict)
+    own_launcher_modules: dict[str, SpecModule] = field(default_factory=dict)
     own_digest: str | None = None
 
     def entry(self, name: str) -> Kernel:
@@ -92,6 +94,16 @@ class Specs:
     def loaded_by_name(self) -> dict[str, Kernel]:
         """Candle's kernels and the port's own, by name: what a code object has under that name."""
         return {**self.kernels, **self.own}
+
+    @property
+    def linked_by_name(self) -> dict[str, Kernel]:
+        """Candle's launchers and the port's own, by name: the host functions that a port's sources may define."""
+        return {**self.launchers, **self.own_launchers}
+
+    @property
+    def of_port(self) -> dict[str, Kernel]:
+        """What the port has and Candle has not, by name: own kernels, then own launchers."""
+        return {**self.own, **self.own_launchers}
 
     def of(self, entry: Entry) -> dict[str, Kernel]:
         """The kernels, launchers, library calls or own kernels, by name, in the order of the spec files."""
@@ -113,9 +125,10 @@ class Specs:
         pattern that matches nothing (within the modules), with the nearest names.
         """
         modules = [module] if isinstance(module, str) else list(module or ())
-        known = [*self.modules, *self.own_modules]
+        known = [*dict.fromkeys((*self.modules, *self.own_modules, *self.own_launcher_modules))]
         known += [*self.launcher_modules, *self.library_modules] if launchers else []
-        entries = {**self.loaded_by_name, **({**self.launchers, **self.libraries} if launchers else {})}
+        entries = {**self.loaded_by_name, **self.own_launchers}
+        entries |= {**self.launchers, **self.libraries} if launchers else {}
         for name in modules:
             if name not in known:
                 raise SelectionError(

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from conformance.spec.entry import Entry
+
 Axis = Literal["op", "dtype", "src_dtype", "dst_dtype", "idx_dtype", "qtype", "ncols_y", "layout"]
 Line = Annotated[int, Field(ge=1)]
 
@@ -177,13 +179,24 @@ class Family(Stanza):
 
 
 class OwnFamily(Stanza):
-    """A stanza of kernels that a port has and Candle has not: one for each combination of the values of its axes."""
+    """A stanza of kernels, or launchers, that a port has and Candle has not: one for each combination of the values of
+    its axes."""
 
+    entry: Literal["kernel", "launcher"] = Field(
+        default="kernel",
+        description='kernel: a __global__ function, loaded by its name; launcher: an extern "C" host function that '
+        "launches kernels itself",
+    )
     axes: dict[Axis, Annotated[list[Name], Field(min_length=1)]] = Field(
         default={},
         description="a mapping from an axis to the list of its values, such as {dtype: [f32, f16]}: a kernel for each "
         "combination; without axes, one kernel",
     )
+
+    @property
+    def own_entry(self) -> Entry:
+        """What its kernels are among all entries of the specs."""
+        return "own_launcher" if self.entry == "launcher" else "own"
 
 
 class SpecFile(Strict):
@@ -211,10 +224,11 @@ Sizes = Annotated[list[Expression], Field(max_length=8)]
 class FamilyParameter(Strict):
     """What one parameter of the kernels of a family gets."""
 
-    role: Literal["size", "scalar", "info", "input", "indices", "output", "inout"] = Field(
+    role: Literal["size", "scalar", "info", "input", "indices", "output", "inout", "scratch", "stream"] = Field(
         description="size: an integer expression over the case; scalar: a number with values to try; info: dims and "
         "strides of operands; input: numbers; indices: integers below a bound; output: what the kernel writes; inout: "
-        "numbers that it reads and writes over"
+        "numbers that it reads and writes over; of launchers also scratch: memory whose content afterwards is "
+        "anybody's; stream: the stream that it puts its work on"
     )
     value: Expression | None = Field(
         default=None, description="of a size, an expression such as rows * cols, numel or rank"
@@ -224,8 +238,8 @@ class FamilyParameter(Strict):
     )
     shape: Sizes | None = Field(
         default=None,
-        description="of input, indices, output and inout, a list of expressions such as [rows, cols]; without it the "
-        "case's shape",
+        description="of input, indices, output, inout and scratch, a list of expressions such as [rows, cols]; without "
+        "it the case's shape",
     )
     of: list[Name] | None = Field(
         default=None, description="of info, the list of inputs whose strides stand behind the dims, in order"
@@ -250,11 +264,14 @@ class FamilyFile(Strict):
     params: dict[Name, FamilyParameter] = Field(
         min_length=1, description="a mapping from each parameter of the kernels to a mapping with its role"
     )
-    grid: Annotated[list[Expression], Field(min_length=1, max_length=3)] = Field(
-        description="a list of one to three expressions, x, y and z, such as [ceildiv(numel, 256)]"
+    grid: Annotated[list[Expression], Field(min_length=1, max_length=3)] | None = Field(
+        default=None,
+        description="a list of one to three expressions, x, y and z, such as [ceildiv(numel, 256)]; launchers choose "
+        "it themselves, and their families have none",
     )
-    block: Annotated[list[Expression], Field(min_length=1, max_length=3)] = Field(
-        description="a list of one to three expressions, x, y and z, such as [256]"
+    block: Annotated[list[Expression], Field(min_length=1, max_length=3)] | None = Field(
+        default=None,
+        description="a list of one to three expressions, x, y and z, such as [256]; families of launchers have none",
     )
     shared: Expression = Field(
         default=0, description="an expression for the bytes of dynamic shared memory, such as block_x * 4"

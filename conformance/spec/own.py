@@ -7,14 +7,18 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from conformance.dtypes import DeclaredDType, declare
 from conformance.own import OwnFolders
 from conformance.reading import read_bytes
 from conformance.spec import SpecError
-from conformance.spec.entry import ENTRIES, ROWS
+from conformance.spec.entry import ENTRIES, OWN, ROWS, Entry
 from conformance.spec.kernel import Kernel, Own
 from conformance.spec.load import SpecModule, Specs
+
+if TYPE_CHECKING:
+    from conformance.spec.model import OwnSpecFile
 
 _MOST_FILES = 1000
 _MOST_BYTES = 64 << 20
@@ -38,14 +42,18 @@ def with_own(specs: Specs, folders: OwnFolders, trusted: bool) -> Specs:
     taken = specs.entries
     modules = {name for entry in ENTRIES for name in specs.modules_of(entry)}
     kernels: dict[str, Kernel] = {}
-    found: dict[str, SpecModule] = {}
+    found: dict[Entry, dict[str, SpecModule]] = {entry: {} for entry in OWN}
     for path in paths:
         for kernel, module in _read(path, folders, taken, kernels, modules):
             reference = str(folders.reference / f"{module.name}.py")
             families = "" if folders.families is None else str(folders.families)
             kernels[kernel.name] = replace(kernel, own=Own(str(path), reference, families, digest, trusted))
-            found[module.name] = module
-    return replace(specs, own=kernels, own_modules=found, own_digest=digest)
+            found[kernel.entry][module.name] = module
+    parts: dict[str, Any] = {
+        ROWS[entry].part: {name: kernel for name, kernel in kernels.items() if kernel.entry == entry} for entry in OWN
+    }
+    parts |= {ROWS[entry].modules: found[entry] for entry in OWN}
+    return replace(specs, **parts, own_digest=digest)
 
 
 def _declare_dtypes(folders: OwnFolders) -> None:
@@ -102,8 +110,10 @@ def _read(
         functions = ", ".join(dict.fromkeys(stanza.family for stanza in spec.families))
         remedy = f"add {_shown(reference, folders)} with a function for each family: {functions}"
         raise document.error(("module",), f"module {spec.module!r} has no reference", remedy)
-    families = tuple(dict.fromkeys(stanza.family for stanza in spec.families))
-    module = SpecModule(spec.module, spec.title, _shown(path, folders), len(document.lines), families)
+    modules_by_entry = {
+        entry: SpecModule(spec.module, spec.title, _shown(path, folders), len(document.lines), families)
+        for entry, families in _families(spec).items()
+    }
     for kernel, place in expand(document, spec, _shown(path, folders)):
         if kernel.name in taken:
             what = f"is one of Candle's {ROWS[taken[kernel.name].entry].plural}"
@@ -112,7 +122,15 @@ def _read(
         if kernel.name in kernels:
             problem = f"kernel {kernel.name!r} is already defined at {kernels[kernel.name].upstream}"
             raise document.error(place, problem, "keep one of the two, or tell them apart in the name template")
-        yield kernel, module
+        yield kernel, modules_by_entry[kernel.entry]
+
+
+def _families(spec: OwnSpecFile) -> dict[Entry, tuple[str, ...]]:
+    """The families of the file's kernels and of its launchers, in order, each once."""
+    return {
+        entry: tuple(dict.fromkeys(stanza.family for stanza in spec.families if stanza.own_entry == entry))
+        for entry in OWN
+    }
 
 
 def _shown(path: Path, folders: OwnFolders) -> str:

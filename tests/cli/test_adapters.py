@@ -232,7 +232,10 @@ def test_arguments_that_cannot_be_made_are_a_cause(cli, port, declared: Path) ->
             "'out' is no array argument of Candle's kernel here; expected one of info",
         ),
         ('[{type = "u8", value = 300}]', "300 does not fit into u8"),
-        ('[{type = "u32"}]', "parameter 1 must have a type, and either value, or array and count"),
+        (
+            '[{type = "u32"}]',
+            "parameter 1 must have a type, and one of value, scalar, bits, array and at, or array and count",
+        ),
         ("[3]", "parameter 1 must be the name of an argument of Candle's, or a table"),
         ('[{struct = [{type = "u32", array = "info", count = 2}]}]', "a field with room for 1 elements would get 2"),
         (

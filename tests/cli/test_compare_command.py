@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance import commit_files
 from conformance.cli.commands.compare import _folder
 from conformance.files import own_module
 from conformance.repository import Repository
@@ -137,6 +138,51 @@ def test_kernels_outside_of_the_repository_are_bad_input(top: Path, capfd, tmp_p
 def test_a_folder_outside_of_a_repository_is_bad_input(tmp_path: Path, monkeypatch, capfd) -> None:
     monkeypatch.chdir(tmp_path)
     refused(compared(capfd, "right", "wrong"), "in no git repository")
+
+
+def test_a_commit_that_is_too_large_is_bad_input(top: Path, capfd, monkeypatch) -> None:
+    monkeypatch.setattr(commit_files, "MOST_TOTAL", 100)
+    said = compared(capfd, "right", "wrong")
+    assert said.code == 2
+    assert len(said.err.splitlines()) == 1
+    assert "together, up to port/fill.hip; compare is for repositories of sources" in said.err
+
+
+@pytest.fixture
+def dubious(top: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same repository, of another user: git refuses it."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, which alone may give files away")
+    monkeypatch.setenv("HOME", str(top.parent))  # no safe.directory of whoever runs the tests
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(top.parent))
+    for place in (top, *top.rglob("*")):
+        os.chown(place, 12345, 12345, follow_symlinks=False)
+    asked = subprocess.run(["git", "-C", str(top), "status"], capture_output=True, text=True, check=False)
+    assert "dubious ownership" in asked.stderr
+    return top
+
+
+def test_a_checkout_of_another_user_is_read_and_that_is_said(dubious: Path, capfd) -> None:
+    said = compared(capfd, "empty", "right")
+    assert said.code == 125  # as without another user: the first commit has no kernels
+    assert "detected dubious ownership" in said.err
+    assert "git itself refuses it; its objects are read all the same" in said.err
+
+
+def test_nothing_is_said_of_a_repository_that_the_user_trusts(dubious: Path, capfd) -> None:
+    config = ["git", "config", "--file", str(dubious.parent / ".gitconfig"), "safe.directory", str(dubious)]
+    subprocess.run(config, check=True)
+    assert "dubious" not in compared(capfd, "empty", "right").err
+
+
+def test_a_repository_that_another_user_has_put_above_the_folder_is_bad_input(
+    dubious: Path, capfd, monkeypatch
+) -> None:
+    mine = dubious / "mine"
+    mine.mkdir()
+    small_port(mine)
+    monkeypatch.chdir(mine)
+    refused(compared(capfd, "right", "wrong"), "dubious ownership", "this folder is not its owner's", "safe.directory")
 
 
 @pytest.mark.nightly("four whole runs by the command")

@@ -17,6 +17,8 @@ PACKAGE = Path(__file__).resolve().parents[2] / "conformance"
 HOST_FUNCTION = {
     "spec/expand.py": "which parameters a stanza may have",
     "spec/kernel.py": "defines the property",
+    "cases/described.py": "an own launcher's family has no geometry",
+    "cases/own.py": "a family of calls is none of launches",
     "replay/traces.py": "a recorded call has no geometry",
     "cli/commands/export.py": "an exported call has no geometry",
     "cli/commands/bench.py": "no mean is over kernels and calls",
@@ -29,6 +31,7 @@ HOST_FUNCTION = {
 """Who asks for ``is_host_function``, whether something is called and not launched, and what for."""
 
 NAMED = {
+    "spec/model.py": "what a port's own stanza is of",
     "engine/compiler.py": "flags and compiler of a library",
     "engine/messages.py": "what is compiled in parts",
     "engine/run.py": "which sources are compiled to what, and whose errors are whose",

@@ -31,7 +31,7 @@ def test_a_class_says_where_it_stands() -> None:
     places = {name: places for page in PAGES for name, (_, places) in classes(page).items()}
     assert places["Record"] == []
     assert places["Build"] == ["run.builds.KEY"]
-    assert places["KernelResult"] == ["kernels[]", "launchers[]", "libraries[]", "own[]"]
+    assert places["KernelResult"] == ["kernels[]", "launchers[]", "libraries[]", "own[]", "own_launchers[]"]
 
 
 @pytest.mark.parametrize(

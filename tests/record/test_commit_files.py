@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance import commit_files
+from conformance import commit_files, repository
 from conformance.commit_files import write_files
-from conformance.repository import Repository, RepositoryError
+from conformance.repository import Repository, RepositoryError, TooLarge
 from tests.record.test_strange_repository import evil, git
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -134,3 +134,32 @@ def test_an_object_that_is_not_there_is_an_error(top: Path) -> None:
 @pytest.mark.parametrize("word", ["nowhere", "HEAD:make.sh", "--all", "HEAD\nHEAD", ""])
 def test_a_word_that_names_no_commit_is_none(top: Path, word: str) -> None:
     assert Repository(top).commit_named(word) is None
+
+
+def test_files_that_are_too_much_together_are_refused(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit_files, "MOST_TOTAL", 1 << 20)
+    (top / "a.bin").write_bytes(bytes(1 << 19))
+    git(top, "add", ".")
+    git(top, "commit", "--quiet", "--message", "half of it")
+    written(top)
+    shutil.copy(top / "a.bin", top / "b.bin")  # one blob in the repository, two files
+    shutil.copy(top / "a.bin", top / "c.bin")
+    git(top, "add", ".")
+    git(top, "commit", "--quiet", "--message", "too much")
+    shutil.rmtree(top.parent / "written")
+    with pytest.raises(
+        TooLarge, match=r"more than 1 MiB together, up to b\.bin; compare is for repositories of sources"
+    ):
+        written(top)
+
+
+def test_a_tree_with_more_files_than_a_disk_is_refused(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each tree names the one below ten times: 10,000 files of four objects."""
+    monkeypatch.setattr(repository, "_MOST_LISTED", 1 << 16)
+    blob = bytes.fromhex(git(top, "rev-parse", "HEAD:make.sh"))
+    rows = [("100644", f"{number}", blob) for number in range(10)]
+    for _ in range(3):
+        below = bytes.fromhex(git(top, "rev-parse", f"{tree(top, *rows)}^{{tree}}"))
+        rows = [("40000", f"{number}", below) for number in range(10)]
+    with pytest.raises(TooLarge, match="the names of the commit's files have more than"):
+        written(top, tree(top, *rows))

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.arguments import TAIL, Family, Fields, Row, in_order, multiple, numbers, poisoned
+from conformance.cases.arguments import TAIL, Family, Fields, Row, multiple, numbers, poisoned
+from conformance.cases.arguments import call as host_call
 from conformance.cases.case import Case
 from conformance.cases.families.packed import (
     FORMATS,
@@ -66,8 +67,7 @@ def _product_rows(name: str) -> Callable[[Kernel], tuple[Row, ...]]:
 
 def call(kernel: Kernel, arguments: Sequence[Argument]) -> Launch:
     """The call with ``arguments`` and a stream."""
-    types = tuple("*" if parameter.pointer else parameter.dtype for parameter in kernel.params)
-    return Launch(kernel.name, (0, 0, 0), (0, 0, 0), 0, in_order(kernel, (*arguments, Stream("stream"))), types)
+    return host_call(kernel, (*arguments, Stream("stream")))
 
 
 def _floats(kind: str, name: str, count: int, stream: RandomStream) -> Buffer:

@@ -35,7 +35,8 @@ from conformance.record import write_text
 from conformance.session.setup import config_from, specs_from, tree_from
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
-from conformance.text import one_line, visible
+from conformance.spec.load import Specs
+from conformance.text import counted, one_line, visible
 from conformance.toolchains.amd import CompileFailure, find_toolchain
 from conformance.toolchains.targets import AmdError, AmdTarget, targets_of
 
@@ -86,7 +87,8 @@ def command(arguments: argparse.Namespace) -> int:
     settings = Settings.of(vars(arguments))
     config = config_from(settings)
     specs = specs_from(settings, config)
-    selected = specs.select(arguments.patterns, arguments.module)
+    loaded = specs.loaded_by_name
+    selected = [one for one in specs.select(arguments.patterns, arguments.module) if one.name in loaded]
     port = tree_from(settings, specs, config, listed=False)
     wanted = [kernel for kernel in selected if port.declared.excluded(kernel.name) is None]
     path, options = port.path, port.options
@@ -100,7 +102,7 @@ def command(arguments: argparse.Namespace) -> int:
     names = port.declared.names
     tree = under_candles_names(read_tree(texts, options, arguments.jobs or 2), names)
     objects = [object_under_candles_names(file, names) for file in objects]
-    defined, about = check_launchers(texts, options, specs.launchers, names)
+    defined, about = check_launchers(texts, options, specs.linked_by_name, names)
     nothing = not objects and not unread and not any(tree.definitions.values()) and not tree.errors
     if nothing and not defined:
         raise SourceError(f"kernels path {path} defines no kernel; expected __global__ functions in .hip or .cu files")
@@ -108,7 +110,7 @@ def command(arguments: argparse.Namespace) -> int:
     findings += [*_unmatched(port, tree, objects, defined), *_excluded(port, tree, objects)]
     if texts:
         findings += check_sources(tree, specs.loaded_by_name, wanted)
-    findings += [] if arguments.patterns else about
+    findings += [] if arguments.patterns else [*about, *_lacking(port, defined, specs)]
     launches, adapters = port.declared.launch, port.declared.adapter
     findings += check_objects(objects, specs.loaded_by_name, wanted, geometry=launches, adapters=adapters)
     if targets:
@@ -123,13 +125,17 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.partial:
         findings = [finding for finding in findings if finding.kind not in OF_THE_WHOLE]
     shown = shipped_name(path) or str(path)
-    report = CheckReport(shown, tree, objects, findings, specs.kernels, names, specs.own, adapted)
+    of_port = (specs.own, specs.own_launchers)
+    report = CheckReport(shown, tree, objects, findings, specs.kernels, names, *of_port, adapted)
     if arguments.json:
         write_text(arguments.json, json.dumps(report_json(report), indent=1) + "\n")
     print(visible(report_text(report)))
-    if defined:
-        print(f"{len(defined)} of {len(specs.launchers)} linked launchers are defined")
-    for reason, count in _left_out(port, [*selected, *specs.launchers.values()]).items():
+    if defined & specs.launchers.keys():
+        print(f"{len(defined & specs.launchers.keys())} of {len(specs.launchers)} linked launchers are defined")
+    if specs.own_launchers:
+        here, own = len(defined & specs.own_launchers.keys()), counted(len(specs.own_launchers), "own launcher")
+        print(f"{here} of the port's {own} {'is' if len(specs.own_launchers) == 1 else 'are'} defined")
+    for reason, count in _left_out(port, [*selected, *specs.linked_by_name.values()]).items():
         print(one_line(f"the port declares that it does not have {count} of the kernels and launchers: {reason}"))
     broken = [": ".join(source.located(error)) for source, error in tree.errors.items()]
     broken += [str(error) for _, error in unread]
@@ -170,6 +176,13 @@ def _adapters(tree: SourceTree, rows: Sequence[AdapterRow], kernels: Mapping[str
         if row is not None and one.name in kernels and len(one.params) != len(row.params)
         if (message := adapter_difference(row, kernels[one.name], written(one.params))) is not None
     ]
+
+
+def _lacking(port: Tree, defined: Collection[str], specs: Specs) -> list[CheckFinding]:
+    """A finding for each of the port's own launchers that none of its sources defines. Candle's are not missed: many
+    ports have none."""
+    names = (name for name in specs.own_launchers if name not in defined and port.declared.excluded(name) is None)
+    return [CheckFinding("missing", name, "no source defines it") for name in names]
 
 
 def _left_out(port: Tree, kernels: Sequence[Kernel]) -> Counter[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,10 +26,10 @@ from conformance.errors import UsageError
 from conformance.files import CACHE, cache_folder, in_own_checkout, kernels_folder, own_python
 from conformance.option import STDOUT, json_file
 from conformance.record import Record, read_record, write_record, write_text
-from conformance.record.commits import SHOWN
+from conformance.record.commits import SHOWN, trusted
 from conformance.record.compare import Comparison, compare
 from conformance.report.comparison import comparison_json, render_comparison
-from conformance.repository import Repository, RepositoryError, repository_of
+from conformance.repository import Repository, RepositoryError, TooLarge, repository_of
 from conformance.session.gate import MET, NOT_MET
 from conformance.settings import Session, Settings
 from conformance.text import counted, one_line, some
@@ -60,6 +61,7 @@ def command(arguments: argparse.Namespace) -> int:
     repository = repository_of(Path())
     if repository is None:
         raise UsageError("compare: this folder is in no git repository; go to the one of the port")
+    _check_owner(repository)
     top = repository.top.resolve()
     kernels = _settings(arguments, top).kernels
     if kernels is not None and not Path(os.path.normpath(kernels.absolute())).is_relative_to(top):
@@ -83,6 +85,29 @@ def command(arguments: argparse.Namespace) -> int:
         write_text(arguments.json, comparison_json(found, names[0], names[1]))
     print(f"\n{render_comparison(found, names[0], names[1])}")
     return _exit_code(found, *names)
+
+
+def _check_owner(repository: Repository) -> None:
+    """Say it where git would not read the repository for this user, because it belongs to somebody else.
+
+    Its objects are data, of which nothing is run, so a checkout of one other user, as it is mounted into a container,
+    is read all the same. Raises ``UsageError`` where the working folder is not that user's: a ``.git`` above it that
+    somebody else has put there says nothing of the files here.
+    """
+    try:
+        refusal = repository.refusal()
+    except RepositoryError as error:
+        raise UsageError(f"compare: {error}") from None
+    if refusal is None:
+        return
+    if not trusted(Path(), repository):
+        remedy = f"`git config --global --add safe.directory {shlex.quote(str(repository.top))}` says that you trust it"
+        raise UsageError(f"compare: {refusal}, and this folder is not its owner's; {remedy}")
+    print(
+        f"candle-parity: {one_line(refusal)}, and git itself refuses it; its objects are read all the same, and "
+        "nothing that it names is run (SECURITY.md)",
+        file=sys.stderr,
+    )
 
 
 def _exit_code(comparison: Comparison, old: str, new: str) -> int:
@@ -136,6 +161,8 @@ def _judged(repository: Repository, commit: str, folder: Path, arguments: argpar
     try:
         for text in write_files(repository, commit, folder).sentences():
             print(f"candle-parity: {commit[:SHOWN]}: {one_line(text)}", file=sys.stderr)
+    except TooLarge as error:  # other commits of the repository are too, as a rule
+        raise UsageError(f"compare: {error}") from None
     except (RepositoryError, OSError) as error:  # such as a name that is too long here
         print(f"candle-parity: {one_line(sentence(error))}", file=sys.stderr)
         return None

@@ -95,7 +95,7 @@ def command(arguments: argparse.Namespace) -> int:
 def recordable(kernels: Sequence[Kernel], runtime: str) -> list[Kernel]:
     """``kernels``, without launchers where the runtime cannot call them; raises ``UsageError`` where none is left."""
     calls = runtime_kind(runtime).launchers is not None
-    found = [kernel for kernel in kernels if calls or kernel.entry != "launcher"]
+    found = [kernel for kernel in kernels if calls or kernel.build != "launchers"]
     if not found:
         raise UsageError(NOT_HERE.format(runtime=runtime))
     return found

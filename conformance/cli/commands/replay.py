@@ -107,7 +107,7 @@ def _select(
     specs: Specs, traces: Traces, arguments: argparse.Namespace, where: str
 ) -> tuple[list[Kernel], dict[str, tuple[str, ...]]]:
     """The traced kernels and launchers and the trace cases asked for. Specs without launchers leave theirs out."""
-    known = {**specs.launchers, **specs.libraries}
+    known = {**specs.linked_by_name, **specs.libraries}
     called = set(traces.launchers) if known else set()
     traced = {*traces.kernels, *called}
     unknown = sorted({*(set(traces.kernels) - specs.loaded_by_name.keys()), *(called - known.keys())})

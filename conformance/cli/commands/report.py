@@ -175,7 +175,7 @@ def _gated(gating: Gating, record: Record, specs: Specs, missing: list[str]) -> 
 
 
 def _selected(record: Record) -> list[KernelResult]:
-    rows = (*record.kernels, *record.launchers, *record.own)
+    rows = (*record.kernels, *record.launchers, *record.of_port)
     return [row for row in rows if row.status != "not_run" or row.message is not None]
 
 

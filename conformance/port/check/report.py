@@ -34,6 +34,8 @@ class CheckReport:
     names: Names = OWN_NAMES
     own: Mapping[str, Kernel] = field(default_factory=dict)
     """The port's own kernels."""
+    own_launchers: Mapping[str, Kernel] = field(default_factory=dict)
+    """The port's own launchers, of which a finding may say that none of its sources defines them."""
     adapted: frozenset[str] = frozenset()
     """The kernels whose parameters the port declares (``[[adapter]]``): they are not compared with Candle's."""
 
@@ -125,7 +127,7 @@ def report_text(report: CheckReport) -> str:
             continue
         lines += ["", f"{'warning: ' if kind in WARNING_KINDS else ''}{kind} ({len(found)}): {meaning}"]
         if kind == "missing":
-            lines += _missing(found, {**report.specs, **report.own})
+            lines += _missing(found, {**report.specs, **report.own, **report.own_launchers})
             continue
         lines += [f"  {_described(finding)}" for finding in found[:_SHOWN]]
         lines += [f"  ... {len(found) - _SHOWN} more (--json has all)"] if len(found) > _SHOWN else []

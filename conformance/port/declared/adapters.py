@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from conformance.adapter import AdapterRow, OwnParameter
+from conformance.adapter import AdapterRow, OwnParameter, OwnValue
 from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.adapted import POINTER, adapted, candle_size, layout_of
 from conformance.port.declared.known import matches, with_kernels
@@ -75,13 +75,24 @@ def _form(one: OwnParameter, kernel: Kernel) -> tuple[bool, int, int]:
     if one.candle is not None:
         size = candle_size(one.candle, kernel)
         return kernel.param(one.candle).pointer, size, size
-    if one.value is not None and one.value.array is not None:
+    if one.value is not None and one.value.is_pointer:
         return True, POINTER, POINTER
     layout = layout_of(one, kernel)
     return False, layout.size, layout.alignment
 
 
+def _named(one: OwnValue) -> str:
+    """``info``, ``info[num_dims]``, ``mul as f64``, ``bits of mul``, ``numel``."""
+    if one.scalar is not None:
+        return f"{one.scalar} as {one.type}"
+    if one.bits is not None:
+        return f"bits of {one.bits}"
+    if one.array is not None:
+        return one.array if one.at is None else f"{one.array}[{one.at}]"
+    return one.candle or one.value or ""
+
+
 def _shown(one: OwnParameter) -> str:
     fields = [one.value] if one.value is not None else one.struct
-    values = [field.candle or field.array or field.value or "" for field in fields]
+    values = [_named(field) for field in fields]
     return one.candle or ("{" + ", ".join(values) + "}" if one.struct else values[0])

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from conformance.adapter import AdapterRow
 from conformance.cases.candle_changes import CHANGES, CandleChange, changes_from
@@ -49,12 +50,24 @@ class Declared:
         launch = [{key: one for key, one in asdict(row).items() if key != "when" or one} for row in self.launch]
         rows = [known, launch]
         # digests without them stay what they were
-        later = [self.candle_before, *([asdict(row) for row in rows] for rows in (self.exclude, self.adapter))]
+        adapters = [_without_none(asdict(row)) for row in self.adapter]
+        later = [self.candle_before, [asdict(row) for row in self.exclude], adapters]
         return hashlib.sha256(json.dumps([names, *rows, self.fixed, *filter(None, later)]).encode()).hexdigest()[:16]
 
     def excluded(self, kernel: str) -> Excluded | None:
         """The row that says that the port does not have ``kernel``, if any."""
         return next((row for row in self.exclude if matches(row.kernels, kernel)), None)
+
+
+_NEWER = ("at", "scalar", "bits")
+
+
+def _without_none(value: Any) -> Any:
+    """``value``, an adapter as plain data, without the newer keys of values that do not have them."""
+    if isinstance(value, dict):
+        found = {key: one for key, one in value.items() if key not in _NEWER or one is not None}
+        return {key: _without_none(one) for key, one in found.items()}
+    return [_without_none(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 NOTHING = Declared()

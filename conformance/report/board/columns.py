@@ -189,10 +189,10 @@ class Board:
         return sorted(found, key=lambda row: -row.best.figure().passing)
 
     def own(self) -> list[OwnKernels]:
-        """The own kernels of each run that judged some."""
+        """The own kernels and launchers of each run that judged some."""
         found = []
         for column in self.judged:
-            rows = column.record.own
+            rows = column.record.of_port
             failing = [row for row in rows if row.status != "pass"]
             if rows:
                 found.append(OwnKernels(column.port, column.level, len(rows), len(rows) - len(failing), failing))

@@ -53,7 +53,8 @@ _C_TYPES: dict[str, Any] = {
     "f32": ctypes.c_float,
     "f64": ctypes.c_double,
 }
-"""What a launcher's arguments are passed as, by dtype; ``*`` for pointers."""
+"""What a launcher's arguments are passed as, by dtype (``conformance.cases.launch.PASSED_BY_VALUE``); ``*`` for
+pointers."""
 
 
 class PreparedCall:
