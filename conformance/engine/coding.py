@@ -24,7 +24,8 @@ from conformance.engine.ipc import Channel, Garbled
 
 @dataclass(frozen=True)
 class Kind:
-    """One type of message: ``encode`` makes plain data of one, ``decode`` the reverse or raises ``ValueError``."""
+    """A type of message. ``encode`` turns a message into plain data, ``decode`` turns plain data into one or raises
+    ``ValueError``."""
 
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
@@ -37,12 +38,13 @@ KINDS: dict[str, Kind] = {}
 
 
 def add_kinds(*types: type[Any]) -> None:
-    """Let frozen dataclasses of plain values travel: see ``decoder``."""
+    """Allow these frozen dataclasses of plain values as messages. ``decoder`` says what plain values are."""
     KINDS.update({one.__name__: Kind(vars, partial(_decoded, one), one) for one in types})
 
 
 def add_kinds_of(module: str, *names: str) -> None:
-    """Let the kinds ``names`` travel, which ``module`` adds: it is imported when the first of them comes."""
+    """Allow the message types ``names`` of ``module``, which is imported when the first message of such a type
+    arrives."""
 
     def imported(name: str, data: Any) -> Any:
         import_module(module)
@@ -53,13 +55,13 @@ def add_kinds_of(module: str, *names: str) -> None:
 
 
 def to_map(message: object) -> dict[str, Any]:
-    """``message``, one of ``KINDS``, as a map that names its kind."""
+    """The map for ``message``, whose type is one of ``KINDS``: ``{"kind": NAME, "data": ...}``."""
     name = type(message).__name__
     return {"kind": name, "data": KINDS[name].encode(message)}
 
 
 def from_map(content: Mapping[str, Any]) -> Any:
-    """What ``to_map`` made a map of; raises ``ValueError`` for anything else."""
+    """The message of a map that ``to_map`` made. Raises ``ValueError`` for anything else."""
     name = content.get("kind")
     if not isinstance(name, str) or name not in KINDS:
         raise ValueError(f"{str(name)[:100]!r} is not a kind of message")
@@ -70,14 +72,16 @@ Message = TypeVar("Message")
 
 
 class Expected(Generic[Message]):
-    """Of which ``kinds`` a message has to be; ``receive`` returns it as their type, so that mypy sees a kind that is
-    not handled:
+    """The types of message that are allowed to come: ``kinds``.
+
+    ``receive`` gives the message as one of these types, so that mypy reports a type that is not handled:
 
         FROM_HOST: Expected[CannotOpen | ExecutorReady | ExecutorEnded] = Expected(
             CannotOpen, ExecutorReady, ExecutorEnded
         )
 
-    Another kind is refused by its name, and nothing of it is decoded: a kernel may own the process that sends.
+    A message of another type is refused by its name alone and not decoded, since a kernel may control the process that
+    sent it.
     """
 
     def __init__(self, *kinds: type[Message]) -> None:
@@ -85,8 +89,8 @@ class Expected(Generic[Message]):
         self._names = frozenset(kind.__name__ for kind in kinds)
 
     def take(self, content: Mapping[str, Any]) -> Message:
-        """The message that ``to_map`` made ``content`` of; raises ``Garbled`` for one of another kind, and
-        ``ValueError`` for what is none."""
+        """The message of ``content``. Raises ``Garbled`` for one of another type, and ``ValueError`` for what is no
+        message."""
         name = content.get("kind")
         if not isinstance(name, str) or name not in self._names:
             raise Garbled("it is of another kind than was asked for")
@@ -95,8 +99,10 @@ class Expected(Generic[Message]):
 
 
 class ExpectedBase(Expected[Message]):
-    """Any message that is an instance of ``base``, whose module may have to be imported first: what the command says,
-    which runs nothing of a port."""
+    """Allows every message that is an instance of ``base``. The module of its type may be imported for that.
+
+    It is for messages from the command's own process, in which nothing of a port runs.
+    """
 
     def take(self, content: Mapping[str, Any]) -> Message:
         message = from_map(content)
@@ -106,7 +112,8 @@ class ExpectedBase(Expected[Message]):
 
 
 class Received(NamedTuple, Generic[Message]):
-    """A message, its number (an answer has that of its request), and descriptors, which are the caller's to close."""
+    """A message that arrived, its number (an answer has the number of its request), and the file descriptors that came
+    with it. The receiver has to close these."""
 
     message: Message
     number: int
@@ -116,16 +123,17 @@ class Received(NamedTuple, Generic[Message]):
 def send(
     channel: Channel, message: object, number: int = 0, descriptors: Sequence[int] = (), seconds: float | None = None
 ) -> None:
-    """Send ``message``, with copies of ``descriptors``; raises as ``Channel.send``."""
+    """Send ``message`` with copies of ``descriptors``. Raises as ``Channel.send``."""
     channel.send({"id": number, **to_map(message)}, descriptors, seconds)
 
 
 def receive(
     channel: Channel, expected: Expected[Message], seconds: float | None = None, descriptors: bool = False
 ) -> Received[Message]:
-    """The next message, which has to be as ``expected`` and comes without descriptors unless they are allowed.
+    """The next message, which has to be one of ``expected``. It may only have file descriptors if ``descriptors`` says
+    so.
 
-    Raises as ``Channel.receive``, and ``Garbled`` for anything else.
+    Raises as ``Channel.receive``, and ``Garbled`` for any other message.
     """
     content, given = channel.receive(seconds)
     try:
@@ -149,7 +157,7 @@ def receive(
 
 @dataclass(frozen=True)
 class Longest:
-    """In ``Annotated[str, Longest(n)]``: a text of at most ``n`` characters."""
+    """A bound for texts: in ``Annotated[str, Longest(n)]`` at most ``n`` characters."""
 
     most: int
 
@@ -159,7 +167,7 @@ class Longest:
 
 @dataclass(frozen=True)
 class Least:
-    """In ``Annotated[int, Least(n)]``: a number from ``n`` on."""
+    """A bound for numbers: in ``Annotated[int, Least(n)]`` at least ``n``."""
 
     least: int
 
@@ -169,7 +177,7 @@ class Least:
 
 @dataclass(frozen=True)
 class Exactly:
-    """In ``Annotated[tuple[int, ...], Exactly(n)]``: ``n`` values."""
+    """A bound for tuples: in ``Annotated[tuple[int, ...], Exactly(n)]`` exactly ``n`` values."""
 
     count: int
 
@@ -183,11 +191,12 @@ _PLAIN = (int, str, bytes, bool, type(None))
 
 @cache
 def decoder(kind: Any) -> _Check:
-    """What makes a value of the type ``kind`` of msgpack's or raises ``ValueError``.
+    """A function that turns what msgpack decoded into a value of the type ``kind``, or raises ``ValueError``.
 
     ``kind`` is a dataclass whose fields are numbers, texts, bytes, ``bool``, ``None``, ``Literal`` texts, tuples,
-    dataclasses, or unions of such. Nothing is converted: ``True`` and ``"1"`` are no numbers. A map has to have exactly
-    the names of the fields, by which dataclasses of a union are told apart. Raises ``TypeError`` for other types.
+    dataclasses or unions of these. Nothing is converted: neither ``True`` nor ``"1"`` is a number. A map has to have
+    exactly the names of the fields, by which the dataclasses of a union are told apart. Raises ``TypeError`` for any
+    other type.
     """
     by_type = _by_type(kind)
     if all(check is _itself for check in by_type.values()):

@@ -38,7 +38,7 @@ NOT_HERE = "linked launchers cannot be called on the {runtime} runtime yet; --ru
 
 
 def compile_answer(request: Compile, load: Callable[[str], str | None]) -> Compiled:
-    """The answer to ``request``. ``load`` compiles and loads a source; it returns or raises what is wrong with it."""
+    """The answer to ``request``. ``load`` compiles and loads a source; it returns what is wrong with it, or raises."""
     error: str | None = None
     infrastructure: str | None = None
     try:
@@ -57,10 +57,10 @@ def compile_answer(request: Compile, load: Callable[[str], str | None]) -> Compi
 
 
 class Compiler:
-    """Compiles the sources of one tree in child processes, through the cache.
+    """Compiles the sources of one tree, in child processes and through the cache.
 
-    ``begin`` gets what is being compiled, for a compilation may take longer than a case; ``ready`` says what for.
-    ``options`` have the macros of the AMD GPU that the setup names.
+    ``begin`` is told what is being compiled, as that may take longer than a case may. ``ready`` says for which device.
+    ``options`` include the macros of the AMD GPU that the setup names.
     """
 
     def __init__(
@@ -86,13 +86,13 @@ class Compiler:
 
     @property
     def arch(self) -> str:
-        """What the devices are that load the code."""
+        """The architecture of the devices that load the code, such as ``gfx942``."""
         return self._ready().arch
 
     def compiled(self, source: KernelSource, build: Build = "kernels") -> Made:
-        """What ``source`` is compiled to, and what of it does not compile.
+        """The code object of ``source``, with the kernels of it that do not compile.
 
-        A refusal is remembered: each kernel that the source may define asks again. Raises ``CompileError``,
+        A source that does not compile is remembered, since each of its kernels asks again. Raises ``CompileError``,
         ``SourceError`` and ``InfrastructureError``.
         """
         key = (source.label, build)
@@ -106,10 +106,11 @@ class Compiler:
             raise
 
     def parts(self, source: KernelSource, asked: Collection[str], own: Collection[str]) -> tuple[Part, ...] | None:
-        """The parts of ``source`` that are compiled for the kernels ``asked``; ``None`` where the whole is.
+        """The parts in which ``source`` is compiled for the kernels ``asked``; ``None`` where it is compiled as a
+        whole.
 
-        Of them it should have its ``own``. Those that cannot be cut out may be there all the same, which the whole
-        source shows: without a compiler that can make code for them alone, it is compiled for all.
+        ``own`` are those of ``asked`` that the source is expected to define. A kernel that cannot be cut out may be
+        there all the same. If no compiler can make code for such kernels alone, the whole source is compiled.
         """
         cuts = self._cuts_of(source) if asked else None
         if cuts is not None and not self._only(own) and not cuts.kernels.issuperset(own):
@@ -117,10 +118,11 @@ class Compiler:
         return parts_of(cuts, asked, own if self._only(own) else ())
 
     def compiled_part(self, source: KernelSource, part: Part) -> Made | None:
-        """The code object of ``part`` of ``source``: with all kernels of its shard where that is kept, else with those
-        that were asked for. ``None`` where it does not compile, which says nothing of the source.
+        """The code object of one ``part`` of ``source``. If the cache has one with all kernels of the part's shard, it
+        is that one.
 
-        Raises ``SourceError`` and ``InfrastructureError``.
+        ``None`` where the part does not compile, which proves nothing about the source. Raises ``SourceError`` and
+        ``InfrastructureError``.
         """
         cuts = self._cuts_of(source)
         assert cuts is not None, part
@@ -145,7 +147,7 @@ class Compiler:
         return found
 
     def lacks(self, label: str, name: str) -> None:
-        """The part of source ``label`` that was compiled for kernel ``name`` is not used for it."""
+        """Note that the compiled part of source ``label`` is not used for the kernel ``name``."""
         self._made_in_part.pop((label, name), None)
 
     def _only(self, kernels: Collection[str]) -> tuple[str, ...]:
@@ -159,7 +161,7 @@ class Compiler:
         return self._cuts[source.label]
 
     def no_launchers(self) -> str | None:
-        """Why no launcher can be compiled here, and what to do; ``None`` where they can."""
+        """Why launchers cannot be compiled here, and what to do; ``None`` where they can."""
         build = self.kind.launchers
         if build is None:
             return NOT_HERE.format(runtime=self._setup.runtime)
@@ -208,8 +210,11 @@ class Compiler:
         return self._setup.compiler if self.kind.chooses_compiler else self.kind.compiler
 
     def used(self, source: str | None, build: Build | None = "kernels", kernel: str = "") -> dict[str, str | None]:
-        """Which compiler ``source`` went through on its way to ``build``, where there is more than one, as fields of
-        ``Outcome``: for ``kernel``, as the port calls it, where its part was compiled."""
+        """The fields of ``Outcome`` that name the compiler of ``source``, where there is a choice of compilers.
+
+        ``build`` is what it was compiled to. ``kernel`` is the port's name of the kernel, whose part may have been
+        compiled alone.
+        """
         if source is None or build is None:
             return {}
         labels = (source, source.rpartition(":")[0])  # without a line, or with one
@@ -241,8 +246,10 @@ def _refuse_special_files(source: KernelSource, options: BuildOptions) -> None:
 
 
 class SecondOpinion:
-    """Asks AMD's compiler about sources of one tree, each once, for ``arch``, else for a target with waves of the size
-    ``wave``."""
+    """Asks AMD's compiler about sources that the host's compiler refuses, each source once.
+
+    It compiles for ``arch``; without that, for a target with waves of ``wave`` lanes.
+    """
 
     def __init__(self, options: BuildOptions, wave: int | None, arch: str | None = None) -> None:
         self._options = options
@@ -254,7 +261,7 @@ class SecondOpinion:
         }
 
     def on(self, source: KernelSource, kernel: str, error: str, build: Build) -> tuple[Status, str]:
-        """The status and message of a kernel, or a launcher, that the host does not compile, by ``error``."""
+        """The status and the message of ``kernel``, which the host's compiler refuses with ``error``."""
         if source.is_code_object or is_cuda(source, self._options):
             return "compile_error", error
         try:

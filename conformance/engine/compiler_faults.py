@@ -24,11 +24,11 @@ SIGN_OF_ZERO = ("sign of zero",)
 def fault_of_compiler(
     kernel: str, function: str, compiler: str | None, outcome: Outcome, code: bytes, late: str | None
 ) -> str | None:
-    """The fault, in words, that explains every failing case of ``outcome``; ``None`` where none does.
+    """The known fault of a compiler, library or header that explains every failing case of ``outcome``, in words.
 
-    ``function`` is what the port calls ``kernel``, ``code`` the AMD code object that has it (empty: there is none).
-    ``late`` is what holds of an answer that is right where stores arrive at once (``RuntimeKind.gentler``), if the
-    runtime tells that.
+    ``None`` where there is none. ``function`` is the port's name for ``kernel``, ``code`` the AMD code object that
+    contains it (empty: there is none). ``late`` is set where the answer is right if stores arrive at once
+    (``RuntimeKind.gentler``).
     """
     found = library_fault(kernel, compiler, [failure.got for failure in outcome.failures])
     if found is not None or not code or not outcome.observations:

@@ -24,12 +24,15 @@ from conformance.verdict.trials import TrialCase
 
 
 class NoLaunch(Exception):
-    """The port's condition leaves no case of a kernel, or has no answer; the message names file and row."""
+    """By the port's condition it launches no case of a kernel, or the condition cannot be evaluated. The message names
+    file and row."""
 
 
 def with_geometry(cases: Iterator[TrialCase], declared: Declared, kernel: str, wave: int) -> Iterator[TrialCase]:
-    """``cases`` of ``kernel`` with the geometry that the port declares, if it does; a case that cannot be launched with
-    it has a flaw, which names the file and the row."""
+    """``cases`` of ``kernel`` with the grid, block and shared memory that the port declares, if it declares any.
+
+    A case that cannot be launched so has a flaw, which names the file and the row.
+    """
     row = geometry_of(declared.launch, kernel)
     if row is None:
         return cases
@@ -42,8 +45,10 @@ def with_geometry(cases: Iterator[TrialCase], declared: Declared, kernel: str, w
 
 
 def with_parameters(cases: Iterator[TrialCase], declared: Declared, kernel: Kernel, wave: int) -> Iterator[TrialCase]:
-    """``cases`` of ``kernel`` with the arguments that the port declares, if it does; a case that has none has a flaw,
-    which names the file and the row."""
+    """``cases`` of ``kernel`` with the arguments that the port declares (adapters), if it declares any.
+
+    A case for which there are none has a flaw, which names the file and the row.
+    """
     row = adapter_of(declared.adapter, kernel.name)
     if row is None:
         return cases
@@ -73,11 +78,8 @@ def _launched_otherwise(
 def launched_by_port(
     declared: Declared, row: GeometryRow, launches: Iterable[tuple[Case, Launch]], wave: int
 ) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
-    """The cases of a kernel that the port launches by ``row``, and those that it says it never does, in waves of
-    ``wave``.
-
-    Raises ``NoLaunch``.
-    """
+    """Splits ``launches`` of a kernel by the condition of ``row``: the cases that the port launches, and those that it
+    never launches, in waves of ``wave`` lanes. Raises ``NoLaunch``."""
     ever: list[Case] = []
     never: list[Case] = []
     for case, launch in launches:

@@ -51,7 +51,7 @@ PRINTED = 64 * 1024
 
 
 class Template:
-    """The process that forks the children and watches them; see the module's text."""
+    """The process that forks executors and waits for their ends. The module's text describes it."""
 
     def __init__(self, control: Channel, opening: OpenDevice) -> None:
         self._control = control
@@ -63,7 +63,7 @@ class Template:
         self._device = self._open() if self._kind.on_host else None
 
     def run(self) -> None:
-        """Until the process that started us is gone."""
+        """Serve until the process that started this one is gone."""
         while True:
             poll = select.poll()
             poll.register(self._control.fileno(), select.POLLIN)
@@ -160,6 +160,7 @@ class Template:
 
 
 def main() -> None:
+    """The program: ``CONTROL_FD PARENT_PID`` are its arguments."""
     gc.freeze()
     gc.enable()  # see own_module
     die_with_parent(int(sys.argv[2]))

@@ -37,8 +37,11 @@ SECONDS_FOR_AN_EXECUTOR = 600.0
 
 
 class ExecutorClient:
-    """The judge's current executor, if any. ``changed`` is called when another one takes its place; ``launch`` is after
-    how many seconds of CPU time the runtime itself ends a launch."""
+    """The executor that a judge currently uses, if it has one.
+
+    ``changed`` is called whenever another executor takes its place. ``launch`` is the number of seconds of CPU time
+    after which the runtime itself ends a launch.
+    """
 
     def __init__(self, channel: Channel, changed: Callable[[], None], launch: float = 0.0) -> None:
         self._patience = hang_seconds(launch)
@@ -51,43 +54,44 @@ class ExecutorClient:
 
     @property
     def ready(self) -> Ready:
-        """What the executors run on. Raises ``InfrastructureError``."""
+        """What executors run on: device, architecture, wave size. Raises ``InfrastructureError``."""
         if self._ready is None:
             self.current()
         assert self._ready is not None
         return self._ready
 
     def current(self) -> Executor:
-        """The executor to use. Raises ``InfrastructureError`` when none can be had."""
+        """The executor to use; one is asked for if there is none. Raises ``InfrastructureError`` where none can be
+        had."""
         if self._executor is None:
             self._take(alone=False)
         assert self._executor is not None
         return self._executor
 
     def settle(self) -> None:
-        """Go back to the executor that the judges of a device share, if there is one, after a trial alone."""
+        """After a trial alone, return to the executor that the judges of a device share, where there is one."""
         if self._borrowed and not self.ready.guards_memory:
             self.discard()
 
     def touch(self) -> bool:
-        """Say that the executor is about to load or run something; whether it has not done so before."""
+        """Note that the executor is about to load or run something; returns whether this is the first time."""
         self.current()
         fresh, self._touched = not self._touched, True
         return fresh
 
     def alone(self) -> None:
-        """Take a fresh executor that no other judge uses, in place of the current one."""
+        """Replace the current executor by a fresh one that no other judge uses."""
         self.discard()
         self._take(alone=True)
 
     def discard(self) -> None:
-        """Give up the current executor; one that is shared goes on for the others."""
+        """Give up the current executor. One that is shared stays there for the other judges."""
         if self._executor is not None:
             self._executor.close()
             self._executor = None
 
     def lost(self, lost: Lost) -> EndOfExecutor:
-        """Report the current executor as lost, have it stopped if need be, and learn how it ended."""
+        """Report that the current executor is lost, have it killed if it still runs, and return how it ended."""
         self.discard()
         end, _ = self._ask(LostExecutor(lost.kind), AN_END)
         return end if lost.kind == "ended" else replace(end, how=str(lost))
@@ -126,11 +130,11 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Launching:
-    """Runs the cases of one kernel: iterate over ``ahead(cases)`` and take each one's ``answers``.
+    """Runs the cases of one kernel: iterate over ``ahead(cases)``, and take the ``answers`` of each.
 
-    ``survives_faults`` and ``must_fault`` are those of ``Answers``; ``with_places`` puts lines of the source into what
-    the runtime says of a fault, ``unwritten``, ``gentler``, ``otherwise`` and ``reserves`` are those of the runtime's
-    kind.
+    ``survives_faults`` and ``must_fault`` are as in ``Answers``. ``with_places`` adds lines of the source to the
+    runtime's message about a fault. ``unwritten``, ``gentler``, ``otherwise`` and ``reserves`` are those of the
+    runtime's kind.
     """
 
     def __init__(
@@ -162,7 +166,8 @@ class Launching:
         """What the first such case accessed that was not aligned."""
 
     def ahead(self, cases: Iterable[TrialCase]) -> Iterator[TrialCase]:
-        """``cases``, each launched before the one before it is handed out. Raises ``Lost``."""
+        """``cases`` one by one. Each is launched before its predecessor is handed out, so that the device does not
+        wait. Raises ``Lost``."""
         waiting: TrialCase | None = None
         for case in cases:
             # A launch that is right to fault may cost a device its context; a flawed case is judged as it is.
@@ -238,7 +243,7 @@ _KINDS = (
 
 
 def described(left: Counts, calls: int, case: str) -> str:
-    """``each of 20 calls of CASE left 1 stream behind``."""
+    """What a launcher left behind, in words: ``each of 20 calls of CASE left 1 stream behind``."""
     things = [_things(left[count], 0 if size is None else left[size], what) for count, size, what in _KINDS]
     return f"each of {calls} calls of {case} left {' and '.join(filter(None, things))} behind"
 

@@ -33,12 +33,12 @@ _LOOK = 0.5
 
 
 class Unusable(RuntimeError):
-    """A device cannot be opened: bad input or a missing piece. The message is for the user."""
+    """A device cannot be opened: the input is wrong, or something is missing. The message is for the user."""
 
 
 @dataclass
 class ExecutorState:
-    """One forked executor: its links that nobody has taken yet, by judge, and what is known of its end."""
+    """One forked executor: the links to it that no judge has taken yet, by judge, and what is known of its end."""
 
     number: int
     page: Progress
@@ -49,7 +49,8 @@ class ExecutorState:
 
 
 class Host:
-    """A process that forks executors for one device; see ``conformance.engine.executor``."""
+    """A process that owns one device and forks executors for it (``conformance.engine.executor``), seen from
+    outside."""
 
     def __init__(self, supervisor: Supervisor, setup: Setup, printed: list[str]) -> None:
         self._supervisor = supervisor
@@ -63,15 +64,12 @@ class Host:
         """Why no more executors are started: the device did not open in time. Every further try would take as long."""
 
     def begin(self) -> None:
-        """Start the process already, which then starts beside what the caller does; why it cannot, ``start`` says."""
+        """Start the process already now, so that it gets ready meanwhile. If that fails, ``start`` says why."""
         with suppress(InfrastructureError, Closed):
             self._open()
 
     def start(self, judges: list[int]) -> ExecutorState:
-        """A fresh executor with a link for each of ``judges``.
-
-        Raises ``Unusable`` and ``InfrastructureError``.
-        """
+        """A fresh executor, with a link for each of ``judges``. Raises ``Unusable`` and ``InfrastructureError``."""
         for attempt in (1, 2):
             if self.hung:
                 raise InfrastructureError(self.hung)
@@ -93,7 +91,7 @@ class Host:
         raise AssertionError
 
     def stop(self, state: ExecutorState) -> None:
-        """End an executor and learn how it ended."""
+        """End an executor, and find out how it ended."""
         if state.how is None and self._process is not None:
             try:
                 send(self._process.channel, StopExecutor(state.number), seconds=SECONDS_TO_END)
@@ -102,7 +100,7 @@ class Host:
         self.ended(state)
 
     def ended(self, state: ExecutorState) -> str:
-        """How an executor that is about to end has ended; one that does not end is killed with its host."""
+        """How an executor ended that is about to end; if it does not end, it is killed with its host."""
         deadline = time.monotonic() + SECONDS_TO_END
         while state.how is None and time.monotonic() < deadline:
             self._listen(_LOOK)
@@ -114,7 +112,7 @@ class Host:
         return state.how or "it had to be killed"
 
     def close(self) -> None:
-        """End everything; what kernels printed has been collected by then."""
+        """End the process and all its executors. What kernels printed has been collected by then."""
         for state in list(self._living.values()):
             self.stop(state)
         self._close_host()

@@ -51,7 +51,7 @@ CONTEXT_LOST = 7
 
 
 def load_module(device: Device, code: bytes, label: str, build: Build) -> Module | HostModule:
-    """``code``, which a source was compiled to, loaded; raises ``HipError``."""
+    """Load ``code``, which the source ``label`` was compiled to. Raises ``HipError``."""
     load: Mapping[Build, Callable[[bytes, str], Module | HostModule]] = {
         "kernels": device.load,
         "launchers": device.load_launchers,
@@ -60,7 +60,7 @@ def load_module(device: Device, code: bytes, label: str, build: Build) -> Module
 
 
 class Server:
-    """Answers the requests of some judges on one device."""
+    """Answers the requests of some judges on one device, one request at a time."""
 
     def __init__(self, device: Device, kind: RuntimeKind, links: Sequence[Channel], page: Progress) -> None:
         self._device = device
@@ -78,7 +78,7 @@ class Server:
         self._libraries: dict[str, Products | Generators] = {}
 
     def run(self) -> None:
-        """Until every link is closed."""
+        """Serve until every link is closed."""
         while self._links:
             busy = ready(self._links, 3600.0) if len(self._links) > 1 else self._links[:1]
             for link in busy:
@@ -344,18 +344,22 @@ Counts = tuple[int, ...]
 
 
 class Leaks:
-    """The launchers of one process that leave something behind at every call, by the number of their function."""
+    """The launchers of this process that leave something behind at every call, by the number of the function."""
 
     def __init__(self) -> None:
         self._found: dict[int, Counts] = {}
 
     def known(self, function: int) -> Counts | None:
-        """How many calls of one case each left something behind, and what: at least these ``Counts``."""
+        """How many calls of one case each left something behind, and the least that any of them left. ``None`` where
+        none is known to."""
         return self._found.get(function)
 
     def look(self, function: int, left: list[Counts | None], again: Callable[[], Counts | None]) -> None:
-        """Call a launcher ``again`` and again while every call of the case has ``left`` something behind: one that
-        fills a pool, or keeps what it has allocated, comes to an end. An error of ``again`` is raised."""
+        """Call a launcher ``again``, as long as every call of the case has ``left`` something behind.
+
+        A launcher that fills a pool, or keeps what it has allocated, soon leaves nothing more behind; one that leaks
+        goes on. Errors of ``again`` are raised.
+        """
         first = len(left)
         if function in self._found:
             return
@@ -369,7 +373,8 @@ class Leaks:
 
 
 def left_by_each(calls: Sequence[Counts | None]) -> Counts | None:
-    """What every one of ``calls`` left behind, the least that any did; ``None``: one left nothing, or is unknown."""
+    """The least that any of ``calls`` left behind; ``None`` if one of them left nothing, or it is not known what it
+    left."""
     known = [call for call in calls if call is not None]
     if not known or len(known) < len(calls):
         return None
@@ -383,12 +388,13 @@ vanishes in a sum, and not all of it in a maximum."""
 
 
 def garbage(number: int) -> int:
-    """What every byte of scratch holds before launch ``number`` of a case."""
+    """The value of every byte of scratch memory before launch ``number`` of a case, so that no launch can rely on
+    it."""
     return _GARBAGE[number % len(_GARBAGE)]
 
 
 class Scratch:
-    """``size`` bytes of garbage at ``address``, for launch ``number`` of a case.
+    """Scratch memory for launch ``number`` of a case: ``size`` bytes of garbage, at ``address``, with guards.
 
     Raises ``HipError`` where the device has no room.
     """
@@ -401,12 +407,12 @@ class Scratch:
         device.fill(self.address, garbage(number), size)
 
     def damage(self) -> str:
-        """How many of the guard bytes were overwritten, as text; empty where none was."""
+        """How many guard bytes were overwritten, in words; empty where none was."""
         before, after = self._overwritten(self._base), self._overwritten(self.address + self._size)
         return f"{before} bytes before and {after} bytes behind it" if before or after else ""
 
     def give_back(self) -> None:
-        """Keep the allocation for the next of its size."""
+        """Keep the allocation for the next scratch memory of its size."""
         self._device.give_back(self._base, self._size + 2 * CANARY_BYTES)
 
     def _overwritten(self, address: int) -> int:
@@ -416,10 +422,10 @@ class Scratch:
 
 
 def check_stream(device: Device, call: PreparedCall, what: str, base: int, arena: Arena, total: int) -> bool:
-    """Call the launcher ``what`` again while its stream is held; whether that could be seen at all.
+    """Call the launcher ``what`` once more while its stream is held; returns whether the runtime can hold one.
 
-    ``base`` is where its buffers lie, of ``total`` bytes with what is between them, and the first bytes of ``arena``
-    are their content before a call. Raises ``Misuse`` where they change before the stream goes on, and ``HipError``.
+    Its buffers lie at ``base`` and take ``total`` bytes, with what is between them. The first bytes of ``arena`` have
+    their content before a call. Raises ``Misuse`` if a buffer changes before the stream is released, and ``HipError``.
     """
     before = ctypes.string_at(arena.address(0, total), total)
     now = ctypes.create_string_buffer(total)

@@ -17,7 +17,8 @@ _STEPS = ("hipMemcpy", "hipModuleLaunchKernel", "hipDeviceSynchronize", "hipMemc
 
 
 def filled(message: RunLaunch, bases: Sequence[int]) -> list[Any]:
-    """The slots of a launch with the addresses of buffers that lie at ``bases``; ``None`` is a stream."""
+    """The arguments of a launch, with the addresses of buffers that lie at ``bases``; ``None`` stands for the
+    stream."""
 
     def address(number: int, offset: int) -> bytes:
         return (bases[number] + offset).to_bytes(8, "little")
@@ -31,10 +32,11 @@ def filled(message: RunLaunch, bases: Sequence[int]) -> list[Any]:
 
 
 class GuardedLaunch:
-    """The launches of a kernel's case, each with its copies in one call of the runtime, in allocations that all of
-    them share.
+    """The launches of one case where the runtime guards memory itself: each buffer has an allocation, which all
+    launches share.
 
-    ``launched`` says whether the last one came as far as its launch.
+    The runtime copies, launches and copies back in one call. ``launched`` says whether the last call came as far as the
+    launch.
     """
 
     def __init__(self, device: Device, function: Any, arena: Arena, message: RunLaunch) -> None:
@@ -44,7 +46,7 @@ class GuardedLaunch:
         self.launched = False
 
     def run(self, number: int) -> None:
-        """Launch in order ``number``. Raises ``HipError``."""
+        """Make the launch for order ``number``. Raises ``HipError``."""
         device, total, self.launched = self._device, self._message.total, False
         launch = self._launch = self._launch or self._prepare()
         self._arena.address(total * (number + 1), total)
@@ -67,6 +69,6 @@ class GuardedLaunch:
         return runtime.launch_once(function, self._prepared.shape, self._prepared.params, bases, host, sizes)
 
     def give_back(self) -> None:
-        """Keep the allocations for the next of their sizes."""
+        """Keep the allocations for the next buffers of these sizes."""
         for base, size in self._taken:
             self._device.give_back(base, size)

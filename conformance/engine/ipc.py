@@ -41,35 +41,36 @@ _CUT = int(socket.MSG_TRUNC | socket.MSG_CTRUNC)
 
 
 class Closed(Exception):
-    """The other end is gone."""
+    """The other end of the connection is gone."""
 
 
 class Garbled(Exception):
-    """What came is not a message: not msgpack, not a map, too large."""
+    """What arrived is not a message: not msgpack, not a map, or too large."""
 
 
 class Late(Exception):
-    """Nothing came in time."""
+    """Nothing arrived in time, or the other side took nothing."""
 
 
 class Channel:
-    """One end of a connection. Not thread-safe."""
+    """One end of a connection between two processes. Not thread-safe."""
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
 
     @classmethod
     def adopt(cls, descriptor: int) -> Channel:
-        """The channel over an inherited or received file descriptor, which the channel closes."""
+        """The channel over ``descriptor``, which was inherited or received. The channel closes it."""
         return cls(socket.socket(fileno=descriptor))
 
     def fileno(self) -> int:
+        """The socket's descriptor, for a selector."""
         return self._socket.fileno()
 
     def send(self, message: Mapping[str, Any], descriptors: Sequence[int] = (), seconds: float | None = None) -> None:
-        """Send ``message``, in which a dataclass is a map of its fields, and copies of ``descriptors`` with it.
+        """Send ``message``, with copies of ``descriptors``. A dataclass in it travels as a map of its fields.
 
-        Raises ``Closed``, and ``Late`` when the other side takes nothing for ``seconds``.
+        Raises ``Closed``, and ``Late`` if the other side takes nothing for ``seconds``.
         """
         data: bytes = msgpack.packb(message, use_bin_type=True, default=_fields)
         if len(data) <= PACKET:
@@ -101,9 +102,9 @@ class Channel:
             self._socket.settimeout(seconds)
 
     def receive(self, seconds: float | None = None) -> tuple[dict[str, Any], list[int]]:
-        """The next message and the descriptors that came with it, which are the caller's to close.
+        """The next message and the file descriptors that came with it, which the caller has to close.
 
-        Raises ``Closed``, ``Garbled``, and ``Late`` when nothing comes for ``seconds``.
+        Raises ``Closed``, ``Garbled``, and ``Late`` if nothing arrives for ``seconds``.
         """
         self._within(seconds)
         try:
@@ -130,20 +131,21 @@ class Channel:
         return message, descriptors
 
     def close(self) -> None:
+        """Close the socket."""
         self._socket.close()
 
 
 def pair() -> tuple[Channel, socket.socket]:
-    """A channel and the socket of its other end, for a child process."""
+    """A channel, and the socket of its other end to hand to a child."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     return Channel(ours), theirs
 
 
 class Process:
-    """A process of ours that runs ``module`` with a channel to it, and what it prints.
+    """A process of ours that runs ``module``, with a channel to it and a file for what it prints.
 
-    The module gets as its arguments the descriptor of its end, ``descriptors`` and what ``die_with_parent`` takes. With
-    ``forked`` it is a copy of this process that calls the module's function ``serve`` with them, where that is safe.
+    Its arguments are the descriptor of its end of the channel, ``descriptors``, and the word for ``die_with_parent``.
+    With ``forked`` it is a copy of this process, if that is safe, and calls the module's function ``serve`` with these.
     """
 
     def __init__(
@@ -171,11 +173,11 @@ class Process:
             )
 
     def printed(self) -> str:
-        """What it has printed, or the end of it."""
+        """What the process printed; of a long text the end."""
         return decoded(tail(self._output.fileno(), KEPT))
 
     def stop(self) -> None:
-        """Kill it and close what belongs to it."""
+        """Kill the process and close its channel and file."""
         self.child.kill()
         self.channel.close()
         self._output.close()
@@ -188,7 +190,7 @@ def _serve(serve: Callable[[], None], environment: Mapping[str, str]) -> None:
 
 
 def ready(channels: Iterable[Channel], seconds: float) -> list[Channel]:
-    """The channels on which something has come, after at most ``seconds``."""
+    """The channels on which something has arrived, after waiting for at most ``seconds``."""
     poll = select.poll()
     by_number = {channel.fileno(): channel for channel in channels}
     for number in by_number:
@@ -241,10 +243,10 @@ def aligned(size: int) -> int:
 
 
 class Arena:
-    """Memory that a judge and an executor share, as this process maps it: an anonymous file that only grows.
+    """Memory that a judge and an executor share: an anonymous file that both map. It never shrinks.
 
-    The judge makes it and says where things lie in it. It cannot be made smaller, so that no process finds a page of it
-    gone; after a large launch the judge gives memory back, and the pages read as zeros.
+    The judge makes it and decides where things lie in it. As the file cannot shrink, no process can find a page gone.
+    After a large launch the judge gives memory back to the system; these pages then read as zeros.
     """
 
     def __init__(self, descriptor: int | None = None) -> None:
@@ -260,12 +262,13 @@ class Arena:
 
     @property
     def map(self) -> mmap.mmap:
-        """What is mapped, after ``grow`` or ``attach``."""
+        """The mapping, once ``grow`` or ``attach`` was called."""
         assert self._map is not None
         return self._map
 
     def grow(self, size: int) -> None:
-        """Make the file at least ``size`` bytes long, back and map all of it. Raises ``OSError`` and ``ValueError``."""
+        """Make the file at least ``size`` bytes long, reserve its memory, and map all of it. Raises ``OSError`` and
+        ``ValueError``."""
         length = -(-size // _STEP) * _STEP
         if self._backed < length:
             os.posix_fallocate(self.descriptor, 0, length)  # a full memory is an error here, not a signal later
@@ -277,7 +280,7 @@ class Arena:
         self.attach(length)
 
     def attach(self, size: int) -> None:
-        """Map the first ``size`` bytes of the file; what was mapped before stays as long as somebody looks at it."""
+        """Map the first ``size`` bytes of the file. An earlier mapping lives as long as an array looks at it."""
         if size <= self.size:
             return
         self._map = mmap.mmap(self.descriptor, size)
@@ -285,12 +288,14 @@ class Arena:
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
 
     def address(self, offset: int, size: int) -> int:
-        """Where ``size`` bytes from ``offset`` lie in this process; raises ``ValueError`` outside the arena."""
+        """The address in this process of ``size`` bytes at ``offset``. Raises ``ValueError`` where they are not in the
+        arena."""
         if offset < 0 or size < 0 or offset + size > self.size:
             raise ValueError(f"{size} bytes at {offset} of an arena of {self.size}")
         return self._address + offset
 
     def close(self) -> None:
+        """Close the file; the mapping goes with the last array that looks at it."""
         self._map = None
         self.size = 0
         if self.descriptor >= 0:
@@ -303,9 +308,9 @@ _SIZE = 4096
 
 
 class Progress:
-    """A shared page that holds the time and the name of the last thing begun.
+    """A page of shared memory with the time and the name of what a child has begun last.
 
-    The parent makes it (``Progress()``) and hands the file descriptor to the child (``Progress(fd)``).
+    The parent makes it by ``Progress()`` and hands the descriptor to the child, which calls ``Progress(descriptor)``.
     """
 
     def __init__(self, fd: int | None = None) -> None:
@@ -316,16 +321,18 @@ class Progress:
         self._page = mmap.mmap(fd, _SIZE)
 
     def begin(self, what: str) -> None:
+        """Write the time and the name of what begins now."""
         text = what.encode()[: _SIZE - _HEADER.size]
         self._page[_HEADER.size : _HEADER.size + len(text)] = text
         self._page[: _HEADER.size] = _HEADER.pack(time.monotonic(), len(text))
 
     def read(self) -> tuple[float, str]:
-        """When (``time.monotonic``) and what was begun last; (0, "") before the first."""
+        """The time (``time.monotonic``) and the name of what was begun last; (0, "") before anything was."""
         began, length = _HEADER.unpack(self._page[: _HEADER.size])
         return began, self._page[_HEADER.size : _HEADER.size + length].decode(errors="replace")
 
     def close(self) -> None:
+        """Close the file and unmap the page."""
         self._page.close()
         os.close(self.fd)
 
@@ -338,11 +345,11 @@ _OF_LAUNCH = 12
 
 
 def hang_seconds(launch: float = 0.0) -> float:
-    """A launch, or a judge between two cases, that takes longer is stopped with its process.
+    """The number of seconds after which a launch, or a judge between two cases, is stopped with its process.
 
-    A runtime of ours ends an endless loop itself before, after ``launch`` seconds of CPU time, which may take several
-    times as long on a busy machine; a GPU that hangs does not. ``$CANDLE_PARITY_HANG_SECONDS`` sets another limit.
-    Raises ``EnvironmentValueError``.
+    Our own runtimes end an endless loop earlier, after ``launch`` seconds of CPU time, which on a busy machine can take
+    several times as long. A GPU that hangs does not end. ``$CANDLE_PARITY_HANG_SECONDS`` sets another limit. Raises
+    ``EnvironmentValueError``.
     """
     seconds: float | None = value_of(HANG_SECONDS)
     return max(_DEFAULT, _OF_LAUNCH * launch) if seconds is None else seconds

@@ -15,10 +15,10 @@ from conformance.outcome import Outcome
 
 
 class Journal:
-    """A file of JSON lines: what the run is, then an outcome a line.
+    """A file with one JSON object per line: what the run is, then the outcome of each kernel as it comes.
 
-    ``what`` says what was asked for and names the file; ``judged_by`` is everything else that a verdict depends on. A
-    file that cannot be written costs no verdict: ``warning`` then says why there is nothing to resume from.
+    ``what`` is what was asked for; it gives the file its name. ``judged_by`` is everything else that verdicts depend
+    on. If the file cannot be written, no verdict is lost; ``warning`` then says why the run could not be resumed.
     """
 
     def __init__(self, folder: Path, what: Mapping[str, Any], judged_by: Mapping[str, Any]) -> None:
@@ -32,7 +32,7 @@ class Journal:
         self._file = -1
 
     def resume(self) -> str | None:
-        """Take over what an earlier run has judged; why that cannot be, or ``None``."""
+        """Take over the outcomes of an earlier run. Returns why that is not possible, or ``None``."""
         try:
             # Not splitlines(): it would split at U+2028 too, which a text may hold.
             lines = self.path.read_bytes().decode().split("\n")
@@ -59,7 +59,7 @@ class Journal:
         return None
 
     def begin(self, started: datetime) -> None:
-        """Start the file anew with what is done already."""
+        """Write the file anew, with the outcomes that were taken over."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             fresh = self.path.with_suffix(f".{os.getpid()}")
@@ -72,7 +72,7 @@ class Journal:
             self._fail(error)
 
     def add(self, outcome: Outcome, elapsed: float) -> None:
-        """Keep one verdict; one without a verdict is tried again by a resumed run."""
+        """Write one outcome. A resumed run judges a kernel again that has no verdict."""
         if self._file >= 0 and outcome.status != "not_run":
             try:
                 self._write({**to_map(outcome), "elapsed": elapsed})
@@ -80,7 +80,7 @@ class Journal:
                 self._fail(error)
 
     def close(self, finished: bool) -> None:
-        """Remove the file of a finished run."""
+        """Close the file, and remove it if the run is finished."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -49,7 +49,7 @@ _NOT_THERE = ("missing", "compile_error")
 
 
 class Judge:
-    """Answers ``Compile`` and ``RunCases``."""
+    """A judge: answers ``Compile`` and ``RunCases``."""
 
     ready: Ready | None = None
 
@@ -82,7 +82,8 @@ class Judge:
             finder.renewed()
 
     def answer(self, request: Compile | RunCases) -> Compiled | Outcome:
-        """Compile and load a source, or run a kernel; raises ``TraceError`` and other ``ValueError`` for bad input."""
+        """Compile and load a source, or judge a kernel. Raises ``TraceError`` and other ``ValueError`` for bad
+        input."""
         return self._compile(request) if isinstance(request, Compile) else self._run(request)
 
     def _compile(self, request: Compile) -> Compiled:

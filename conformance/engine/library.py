@@ -43,7 +43,7 @@ _NO_REFUSALS = (COMPILER_LOST, "hipModuleLoad", "error: its code cannot be loade
 
 
 class Loader(Protocol):
-    """Where what was compiled is loaded: an executor, or this process."""
+    """What loads code objects for a ``Library``: an executor, or this process in a timer."""
 
     def load(self, code: bytes, label: str, build: Build = "kernels") -> tuple[int, Sequence[KernelRow] | None]: ...
 
@@ -51,7 +51,7 @@ class Loader(Protocol):
 
 
 class LostLoading(Exception):
-    """Loading the code of ``source``, by its label, cost the executor: a static constructor crashes, exits or hangs."""
+    """The executor was lost while it loaded the code of ``source``: a static constructor crashed, exited or hung."""
 
     def __init__(self, source: str, lost: Lost) -> None:
         super().__init__(str(lost))
@@ -63,7 +63,7 @@ Asked = tuple[str, str]
 
 
 class Piece(NamedTuple):
-    """What is one code object: a source, by its label, or a part of one."""
+    """What becomes one code object: a source, by its label, or a part of it."""
 
     label: str
     part: Part | None = None
@@ -71,7 +71,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Found:
-    """A kernel's function, or the status and message that say why there is none."""
+    """The function of a kernel, or the status and the message that say why there is none."""
 
     function: RemoteFunction | None
     status: Status
@@ -86,18 +86,19 @@ class Found:
 
 
 def not_compiled(place: str, why: str, source: KernelSource | None) -> Found:
-    """What a kernel is that does not compile, for the reason ``why``; ``source`` where a compiler has refused it."""
+    """The result for a kernel that does not compile because of ``why``. ``source`` is given if a compiler refused
+    it."""
     if lacks_function(why):
         return Found(None, "not_run", place, f"{INFRASTRUCTURE}{why}; {NEWER}")
     return Found(None, "compile_error", place, why, source)
 
 
 class Finder(ABC):
-    """Finds the functions of one kind of entry: kernels, launchers, or library calls.
+    """Finds the functions of one kind of entry: kernels, launchers or library calls.
 
-    ``broken`` holds the sources that do not compile or load, by label, with the first error, ``unavailable`` those of
-    which nothing is known for a reason of the machine's, and ``deadly`` those that are to blame for an executor that
-    was lost while they were loaded: no attempt loads them again.
+    ``broken`` has the sources that do not compile or load, by label, with the first error. ``unavailable`` has those of
+    which nothing is known because of the machine. ``deadly`` has those that an executor did not survive loading; they
+    are not loaded again.
     """
 
     def __init__(self) -> None:
@@ -111,8 +112,10 @@ class Finder(ABC):
         """The function of ``kernel``, or why there is none. Raises ``HipError``, ``Lost`` and ``LostLoading``."""
 
     def begin(self, broken: Mapping[str, str], unavailable: Mapping[str, str]) -> None:
-        """Begin an attempt to judge one kernel, without what the attempt before has learned: ``broken`` and
-        ``unavailable`` are what the run's compiling of sources to kernels has shown, which says nothing of others."""
+        """Begin an attempt to judge one kernel, and forget what the previous attempt learned.
+
+        ``broken`` and ``unavailable`` are what is known since the run compiled its sources.
+        """
         self._begin({}, {})
 
     def _begin(self, broken: Mapping[str, str], unavailable: Mapping[str, str]) -> None:
@@ -126,33 +129,35 @@ class Finder(ABC):
 
     @property
     def has_refused(self) -> bool:
-        """Whether the device did not load a code object in this attempt."""
+        """Whether the device refused to load a code object in this attempt."""
         return False
 
     def keep_broken(self) -> None:
-        """What is broken stays so in later attempts: it was learned where nothing else had run."""
+        """Keep what is broken for later attempts, because it was learned in an executor in which nothing else had
+        run."""
         self.deadly.update(self.broken)
 
     def blame(self, label: str, why: str) -> None:
-        """Source ``label`` is to blame for the loss of an executor."""
+        """Note that loading source ``label`` cost an executor, because of ``why``."""
         self.deadly[label] = why
 
     def renewed(self) -> None:  # noqa: B027 (nothing to forget where nothing is loaded)
-        """The loader is another one: nothing is loaded there yet."""
+        """Note that there is another loader, which has loaded nothing yet."""
 
     def loaded(self) -> dict[str, bytes]:
-        """The code objects that the loader has, by their SHA-256."""
+        """The code objects that the loader holds, by their SHA-256."""
         return {}
 
     def code_of(self, digest: str) -> bytes:
-        """The AMD code object with the SHA-256 ``digest`` that a kernel was found in; empty where there is none."""
+        """The AMD code object with the SHA-256 ``digest`` in which a kernel was found; empty where there is none."""
         return b""
 
 
 class TreeLoader(Finder):
-    """What kernels and launchers have in common: the sources of ``tree``, compiled to ``build`` and loaded on demand.
+    """What kernels and launchers have in common: the sources of ``tree`` are compiled to ``build``, and loaded on
+    demand.
 
-    ``loader`` is asked for whenever something is loaded.
+    ``loader`` is called for the current loader whenever something is to be loaded.
     """
 
     build: ClassVar[Build]
@@ -173,7 +178,7 @@ class TreeLoader(Finder):
 
     @abstractmethod
     def compile(self, label: str, first: int = 0, step: int = 1) -> None:
-        """Compile source ``label`` to ``build``, or of its parts every ``step``-th from number ``first`` on.
+        """Compile source ``label``; if it is compiled in parts, every ``step``-th of them from number ``first`` on.
 
         Raises ``CompileError``, ``HipError``, ``SourceError``, ``InfrastructureError`` and ``LostLoading``.
         """
@@ -183,7 +188,7 @@ class TreeLoader(Finder):
         self._functions.clear()
 
     def port_name(self, kernel: Kernel) -> str:
-        """What the port calls ``kernel``."""
+        """The port's name of ``kernel``, whose name in the specs is Candle's."""
         return self._names.port(kernel.name)
 
     @abstractmethod
@@ -218,11 +223,13 @@ class TreeLoader(Finder):
 
 
 class Library(TreeLoader):
-    """The kernels of a tree; ``refused`` are the sources that the device did not load.
+    """The kernels of a tree.
 
-    ``asked`` are the kernels that the run judges, each a module and a name of the specs. A source that defines more of
-    them is compiled in parts, each to a code object of its own; without ``asked`` every source is compiled as a whole.
-    A part is only good for what is found in it. Whatever is wrong with it, or not in it, the whole source decides.
+    ``asked`` are the kernels that the run judges, each a module and a name of the specs. A source with several of them
+    is compiled in parts, each to a code object of its own. Without ``asked`` every source is compiled as a whole. A
+    part only counts for what is found in it: if it has an error or lacks a kernel, the whole source decides.
+
+    ``refused`` are the sources whose code objects the device did not load.
     """
 
     build: ClassVar[Build] = "kernels"
@@ -247,10 +254,11 @@ class Library(TreeLoader):
         self._tables: dict[Piece, Table | None] = {}
 
     def compile(self, label: str, first: int = 0, step: int = 1) -> None:
-        """Compile source ``label`` into the cache and load it: as a whole, or of its parts every ``step``-th from
-        number ``first`` on, and the whole where one of these is of no use.
+        """Compile source ``label`` into the cache and load it.
 
-        Raises ``CompileError``, ``HipError``, ``SourceError``, ``InfrastructureError`` and ``LostLoading``.
+        If it is compiled in parts, that is every ``step``-th part from number ``first`` on, and the whole source if one
+        of these is of no use. Raises ``CompileError``, ``HipError``, ``SourceError``, ``InfrastructureError`` and
+        ``LostLoading``.
         """
         parts = self._parts_of(label)
         mine = [Piece(label, part) for part in (parts or ())[first::step]]
@@ -275,7 +283,7 @@ class Library(TreeLoader):
         return b"" if piece is None else self._loaded_code(piece)
 
     def kernels(self, label: str) -> tuple[str, ...]:
-        """The kernels of source ``label`` that are known to be in one of its code objects."""
+        """The kernels of source ``label`` that were found in one of its code objects."""
         return tuple(name for piece, table in self._tables.items() if piece.label == label for name in table or ())
 
     def find(self, kernel: Kernel) -> Found:
@@ -482,9 +490,10 @@ class Library(TreeLoader):
 
 
 def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str] | None:
-    """The kernels that a source defines, whether it compiles or not; ``None`` where not even that is known.
+    """The kernels that a source defines, whether or not it compiles; ``None`` where that cannot be found out.
 
-    In both dialects, where the options name none: which of the two the headers make it is for the compiler to find.
+    Without an option for the dialect, those of both dialects: only the compiler finds out which one the headers make
+    it.
     """
     try:
         if source.is_code_object:
@@ -515,9 +524,9 @@ def _refuse_foreign(source: KernelSource, runtime: str) -> None:
 class Defined:
     """A kernel of a code object.
 
-    ``difference`` says how its parameters differ from a spec's, or ``None``; ``line`` is that of its definition in
-    ``file`` (a header's path, or the source's label) and ``most_threads`` the largest block that it is built for, where
-    the code object says.
+    ``difference`` says how its parameters differ from the spec's; ``None`` where they do not. ``line`` is the line of
+    its definition in ``file``, a header's path or the source's label. ``most_threads`` is the largest block that it was
+    compiled for. Both are ``None`` where the code object does not say.
     """
 
     difference: Callable[[Kernel], str | None]
@@ -532,11 +541,11 @@ Table = Mapping[str, Defined]
 
 
 def amd_table(source: KernelSource, code: bytes, arch: str) -> tuple[Table, bytes]:
-    """The kernels in ``code`` for a device of ``arch``, and the bytes of the code object that has them: out of an
-    offload bundle, so that what is loaded is what was read.
+    """The kernels of ``code`` for a device of ``arch``, and the bytes of the code object that has them.
 
-    Raises ``SourceError``, and ``InfrastructureError`` for code that cannot be read here or is for other devices: no
-    kernel's fault, and nothing was judged.
+    Out of an offload bundle these are the bytes of one entry: what is loaded is what was read. Raises ``SourceError``.
+    Raises ``InfrastructureError`` for code that cannot be read here or is for other devices, which is no kernel's
+    fault.
     """
     try:
         chosen, own = code_for(code, arch, source.label)
@@ -555,7 +564,7 @@ def amd_table(source: KernelSource, code: bytes, arch: str) -> tuple[Table, byte
 
 
 def host_table(source: KernelSource, code: bytes) -> Table:
-    """The kernels in host code, with their types as they are written; raises ``SourceError``."""
+    """The kernels in code for the host, with their types as they are written in the source. Raises ``SourceError``."""
     try:
         kernels = host_kernels(code)
     except ValueError as error:
@@ -567,7 +576,7 @@ def host_table(source: KernelSource, code: bytes) -> Table:
 
 
 def reported_table(rows: Sequence[KernelRow]) -> Table:
-    """The kernels as a runtime reports them."""
+    """The kernels that a runtime reports as ``rows``."""
     return {row.name: _defined([compiled(one.type, one.size) for one in row.params], row.line) for row in rows}
 
 

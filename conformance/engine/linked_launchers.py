@@ -25,7 +25,7 @@ from conformance.toolchains.compile_error import CompileError, first_error
 
 
 class Launchers(TreeLoader):
-    """The host functions of a tree, compiled with their kernels."""
+    """The launchers of a tree: host functions, compiled together with their kernels to shared libraries."""
 
     build: ClassVar[Build] = "launchers"
     loads_what_it_compiles: ClassVar[bool] = False
@@ -38,7 +38,8 @@ class Launchers(TreeLoader):
         self._made: dict[str, Made] = {}
 
     def compile(self, label: str, first: int = 0, step: int = 1) -> None:
-        """Compile source ``label`` into the cache, host functions and kernels, and load nothing: it has no parts.
+        """Compile source ``label``, host functions and kernels, into the cache. Nothing is loaded, and there are no
+        parts.
 
         Raises ``CompileError``, ``HipError``, ``SourceError`` and ``InfrastructureError``.
         """

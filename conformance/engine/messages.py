@@ -48,10 +48,10 @@ ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
 
 @dataclass(frozen=True)
 class Setup(Settings):
-    """What every process of a run has; what the run does with kernels is its mode (``conformance.engine.modes``).
+    """What every process of a run is given; what the run does with kernels is its mode (``conformance.engine.modes``).
 
-    These are the settings as they came out: a ``runtime`` that is not ``auto``, its ``wave`` and ``orders``. ``arch``
-    is the AMD GPU whose macros sources see where kernels run on the host.
+    These are the settings after everything is decided: ``runtime`` is not ``auto``, and ``wave`` and ``orders`` have
+    values. ``arch`` is the AMD GPU whose macros the sources see where kernels run on the host.
     """
 
     device: int = 0
@@ -70,23 +70,24 @@ class Setup(Settings):
     open."""
 
     def command_for(self, kernel: Kernel) -> str:
-        """``command`` for a case of ``kernel``: without ``--own`` where that is Candle's, which needs no trust."""
+        """The command that reproduces a case of ``kernel``, up to the case. ``--own`` is left out for a kernel of
+        Candle's, as nothing of the port has to be trusted for it."""
         if kernel.own is not None or not self.own:
             return self.command
         return shlex.join(word for word in shlex.split(self.command) if word != "--own")
 
     def for_kernels(self, kernels: Iterable[Kernel]) -> Setup:
-        """The same setup for a run that judges ``kernels``."""
+        """The same setup, for a run that judges ``kernels``."""
         return replace(
             self, asked=tuple((kernel.module, kernel.name) for kernel in kernels if kernel.build == "kernels")
         )
 
     def of_executors(self) -> ExecutorSettings:
-        """The settings that an executor may know."""
+        """The settings that an executor is given."""
         return ExecutorSettings(**{one.name: getattr(self, one.name) for one in fields(ExecutorSettings)})
 
     def for_member(self, number: int) -> Setup:
-        """The same setup for judge ``number``, on the device that is its."""
+        """The same setup for judge ``number``, on the device that this judge uses."""
         return replace(self, device=self.choice.devices[number % len(self.choice.devices)])
 
 
@@ -95,17 +96,17 @@ class Answer(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether it says nothing of what was asked about, for a reason that is not the port's doing."""
+        """Whether it says nothing about what was asked, for a reason that is not the port's doing."""
         ...
 
     @property
     def ends_member(self) -> bool:
-        """Whether the member cannot answer more: a fault took the context of its device with it."""
+        """Whether the member can answer no more, because a fault has cost it the context of its device."""
         ...
 
 
 class Request(ABC):
-    """What a member is asked for."""
+    """What a member is asked to do."""
 
     answered_by: ClassVar[type[Answer]]
     """The type of an answer that is not ``Refused``."""
@@ -115,19 +116,21 @@ class Request(ABC):
 
     @abstractmethod
     def unanswered(self, why: str) -> Answer:
-        """The answer where nothing was found out, for a reason that is not the port's doing."""
+        """The answer to give when nothing was found out because of ``why``, which is not the port's doing."""
 
     @abstractmethod
     def lost(self, doing: str, why: str) -> str:
-        """Why there is no answer: its last member ended as ``why`` says while it was ``doing`` something."""
+        """The sentence that there is no answer: the last member ended, as ``why`` says, while it was ``doing``
+        something."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """``error`` is ``None`` on success, else the compiler's text or why the code object cannot be loaded.
+    """What became of a source.
 
-    ``infrastructure`` says what else went wrong: then nothing is known of the source. ``kernels`` are those that the
-    source defines, where that is known; ``build`` is as in the request.
+    ``error`` is ``None`` where it compiled and loaded, else the compiler's text, or why the code object cannot be
+    loaded. ``infrastructure`` says what else went wrong: then nothing is known of the source. ``kernels`` are those
+    that it defines, where that is known. ``build`` is that of the request.
     """
 
     source: str
@@ -146,10 +149,10 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Compile(Request):
-    """Compile one source of one of the mode's trees, by its label, to ``build``; answered by ``Compiled``.
+    """Compile one source of one of the mode's trees, by its label, to ``build``. Answered by ``Compiled``.
 
-    The code object with its kernels is loaded too, the library with its launchers is not. Of a source that is
-    compiled in parts (``conformance.port.compiling.shards``) every ``step``-th is compiled, from number ``first`` on.
+    A code object with kernels is loaded too; a library with launchers is not. If the source is compiled in parts
+    (``conformance.port.compiling.shards``), these are every ``step``-th part from number ``first`` on.
     """
 
     answered_by: ClassVar[type[Answer]] = Compiled
@@ -169,10 +172,10 @@ class Compile(Request):
 
 @dataclass(frozen=True)
 class RunCases(Request):
-    """Run one kernel over ``cases`` (ids; ``None`` for all that there are) as the mode says; answered by ``Outcome``.
+    """Run one kernel over ``cases`` (case ids; ``None`` for all) as the mode says. Answered by ``Outcome``.
 
-    ``broken`` holds the sources that do not compile or load, by label, with the first error, ``unavailable`` those
-    that could not be compiled for a reason of the machine's.
+    ``broken`` has the sources that do not compile or load, by label, with the first error. ``unavailable`` has those
+    that could not be compiled because of the machine.
     """
 
     answered_by: ClassVar[type[Answer]] = Outcome
@@ -183,7 +186,7 @@ class RunCases(Request):
     unavailable: dict[str, str] = field(default_factory=dict)
 
     def parsed(self) -> tuple[Case, ...] | None:
-        """The cases that were asked for; raises ``ValueError`` for an id that is none."""
+        """The cases that were asked for; ``None`` for all. Raises ``ValueError`` for a text that is no case id."""
         return None if self.cases is None else tuple(map(Case.parse, self.cases))
 
     def unanswered(self, why: str) -> Outcome:
@@ -199,18 +202,18 @@ NO_DEVICE = Ready("none: recorded answers", "", 0, "reference on trial", "")
 
 @dataclass(frozen=True)
 class Refused:
-    """Why a process could not be set up, or a request could not be met; the text is for the user."""
+    """A process cannot be set up, or a request cannot be met; the text says why, for the user."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Started:
-    """The process is set up; it owns no device."""
+    """The process is set up and owns no device."""
 
 
 def add_checked_kinds(*kinds: type[Any]) -> None:
-    """Let messages of these ``kinds`` travel, as pydantic checks them: the module that has them calls it."""
+    """Allow these types, which pydantic checks, as messages. The module that defines them calls this."""
 
     def kind_of(type_: type[Any]) -> Kind:
         adapter = cache(lambda: TypeAdapter[Any](type_))  # made for the first such message: it takes a while
@@ -238,20 +241,22 @@ ModeOf = TypeVar("ModeOf")
 
 
 class Member(Protocol[Asked_contra]):
-    """A process that answers requests."""
+    """A process of the pool: a judge or a timer."""
 
     @property
     def ready(self) -> Ready | None:
-        """What it runs on, where it owns a device."""
+        """What the process runs on, where it owns a device."""
 
     def answer(self, request: Asked_contra) -> Answer:
-        """The answer to a request; raises ``ValueError`` for bad input."""
+        """The answer to ``request``. Raises ``ValueError`` for bad input."""
 
 
 @dataclass(frozen=True)
 class MemberKind(Generic[ModeOf, Asked]):
-    """A kind of member: ``make`` makes one of a setup and a mode, of ``modes``, that answers ``requests``; its channel
-    is for what it asks of the process that started it."""
+    """A kind of member. ``make`` makes one from a setup and a mode of ``modes``; it answers ``requests``.
+
+    Its channel is for what it asks of the process that started it.
+    """
 
     make: Callable[[Channel, Progress, Setup, ModeOf, Supervisor], Member[Asked]]
     modes: Expected[ModeOf]
@@ -262,8 +267,10 @@ SETUP: Expected[Setup] = Expected(Setup)
 
 
 def run_member(kind: MemberKind[ModeOf, Asked], channel: int, progress: int, parent: int) -> None:
-    """Serve on the descriptor ``channel`` until the other side closes, with the page behind ``progress``; ``parent`` is
-    as for ``die_with_parent``."""
+    """Serve requests on the descriptor ``channel`` until the other side closes it.
+
+    ``progress`` is the descriptor of the page of progress, ``parent`` is as for ``die_with_parent``.
+    """
     gc.freeze()
     gc.enable()  # see own_module
     die_with_parent(parent)

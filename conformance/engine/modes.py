@@ -27,9 +27,9 @@ from conformance.verdict.trials import Parts, Subject, TrialCase, generated, gen
 
 @dataclass(frozen=True)
 class Tree:
-    """A folder or file of kernels, what its sources are compiled with, and what the port declares of itself.
+    """A file or folder of kernels, with the options that its sources are compiled with and what the port declares.
 
-    ``sources`` are the kernel files under ``path`` as ``at`` has found them: every process of a run goes by this list.
+    ``sources`` are the kernel files under ``path`` that ``at`` found. Every process of a run uses this list.
     """
 
     path: Path
@@ -39,11 +39,11 @@ class Tree:
 
     @classmethod
     def at(cls, path: Path, options: BuildOptions = NO_OPTIONS, declared: Declared = NOTHING) -> Tree:
-        """The tree at ``path`` with the kernel files that are there now; raises ``SourceError``."""
+        """The tree at ``path`` with the kernel files that are there now. Raises ``SourceError``."""
         return cls(path, options, declared, tuple(find_sources(path)))
 
     def source(self, label: str) -> KernelSource:
-        """The source that is called ``label``; raises ``KeyError``."""
+        """The source with this label. Raises ``KeyError``."""
         for source in self.sources:
             if source.label == label:
                 return source
@@ -51,7 +51,7 @@ class Tree:
 
 
 class Mode(ABC):
-    """What is done with the kernels of a run."""
+    """What a run does with kernels."""
 
     subject: ClassVar[Subject] = "kernels"
 
@@ -64,16 +64,16 @@ class Mode(ABC):
     @property
     @abstractmethod
     def trees(self) -> tuple[Tree, ...]:
-        """The trees that are compiled, the one under trial first; none where no kernel runs."""
+        """The trees that are compiled, first the one that is judged; none where no kernel runs."""
 
     @property
     def traces(self) -> Path | None:
-        """The folder of the recorded cases, where cases are not generated."""
+        """The folder of the recorded launches; ``None`` where cases are generated."""
         return None
 
 
 class CaseMode(Mode):
-    """A mode in which a kernel is launched case by case, in one request."""
+    """A mode that launches a kernel case by case; a kernel is one request."""
 
     launches_faults: ClassVar[bool] = True
     """Whether cases that upstream stops with an assert are launched, where the device survives them."""
@@ -85,19 +85,23 @@ class CaseMode(Mode):
     """Whether cases without a part in the verdict are run unasked; else with ``--all-cases``."""
 
     def parts(self, kernel: Kernel) -> Parts | None:
-        """All cases of ``kernel`` where some have no part in the verdict."""
+        """The cases of ``kernel``, divided into those that count for the verdict and others; ``None`` where all
+        count."""
         return None
 
     @abstractmethod
     def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
-        """Trials of ``cases`` of ``kernel``, or of all; raises ``ValueError`` for bad ones."""
+        """The trials of ``cases`` of ``kernel``; of all its cases for ``None``. ``salt`` is that of the data.
+
+        Raises ``ValueError`` for a case that cannot be made.
+        """
 
     def launches(self, kernel: Kernel, cases: Iterable[Case], salt: str) -> Iterator[tuple[Case, Launch]]:
-        """``cases`` of ``kernel`` with their launches, of which nothing is expected yet."""
+        """``cases`` of ``kernel`` with their launches, without expected values."""
         return ((case, launch_for(kernel, case, salt)) for case in cases)
 
     def handler(self, kernel: Kernel) -> AnswerHandler:
-        """What takes the answers of ``kernel``."""
+        """The object that takes the answers of ``kernel``."""
         return Judging(kernel)
 
 

@@ -14,9 +14,9 @@ _LINE = re.compile(r":\d+$")
 
 
 def with_lines(outcomes: Mapping[str, Outcome], tree: Tree) -> dict[str, Outcome]:
-    """``outcomes`` with ``FILE:LINE`` in place of the file of each kernel that was judged and fails.
+    """``outcomes``, where kernels that were judged and fail have ``FILE:LINE`` in place of the file.
 
-    Only the sources of such kernels are read; one that cannot be read leaves its kernels as they are.
+    Only the sources of these kernels are read. Where one cannot be read, its kernels keep the file.
     """
     lacking = {
         name: outcome
@@ -44,7 +44,7 @@ def with_lines(outcomes: Mapping[str, Outcome], tree: Tree) -> dict[str, Outcome
 
 
 def source_lines(outcomes: Iterable[Outcome], tree: Tree) -> dict[str, int]:
-    """The length in lines of each text source that defines a kernel of ``outcomes``, by label."""
+    """The number of lines of each text source that defines a kernel of ``outcomes``, by label."""
     used = {outcome.source.rsplit(":", 1)[0] for outcome in outcomes if outcome.source}
     sources = [source for source in tree.sources if source.label in used and not source.is_code_object]
     return {

@@ -50,7 +50,7 @@ GREETING: Expected[Ready | Started | Refused] = Expected(Ready, Started, Refused
 
 
 class EngineError(UserError, RuntimeError):
-    """The run cannot go on: bad input or a missing piece. The message is for the user."""
+    """The run cannot go on, because of bad input or something that is missing. The message is for the user."""
 
 
 @dataclass
@@ -137,8 +137,11 @@ def _environment(mode: Mode, setup: Setup) -> dict[str, str]:
 
 
 class Pool:
-    """``setups`` gives one judge (or timer, where ``mode`` is to time) each; those of one device share an executor, but
-    on the cpu runtime, where each judge has its own. Use as a context manager."""
+    """The members of a run, and their executors. Use it as a context manager.
+
+    There is one member for each of ``setups``: a judge, or a timer if ``mode`` is to time. The judges of a device share
+    an executor; on the cpu runtime each has its own. A member has one request at a time, and one that dies is replaced.
+    """
 
     def __init__(self, setups: Iterable[Setup], mode: Mode) -> None:
         self._supervisor = Supervisor()
@@ -167,10 +170,7 @@ class Pool:
         self._supervisor.close()
 
     def greet(self) -> Ready:
-        """What the run runs on, once every process is set up.
-
-        Raises ``EngineError`` when one cannot be.
-        """
+        """What the run runs on, once every member is set up. Raises ``EngineError`` where one cannot be."""
         found = NO_DEVICE
         try:
             if isinstance(self._mode, PortMode):
@@ -184,10 +184,11 @@ class Pool:
         return found
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
-        """Each request's answer as it comes, in any order; a deque may get more requests meanwhile.
+        """The answers to ``requests``, each as it comes, in any order. If ``requests`` is a deque, it may grow
+        meanwhile.
 
-        A judge that dies costs a second try, and a second death is an answer without a verdict. Raises ``EngineError``
-        when a request is refused.
+        A request whose member dies is tried a second time; if it dies again, the answer is one without a verdict.
+        Raises ``EngineError`` for a request that is refused.
         """
         queue = requests if isinstance(requests, deque) else deque(requests)
         waiting: deque[_Asked] = deque()

@@ -68,9 +68,9 @@ Loss = Literal["ended", "silent", "garbled"]
 class Ready:
     """What a run runs on.
 
-    ``identity`` is what decides a code object in addition to source and options; ``pad`` the guard bytes that the
-    harness puts around buffers, 0 where the runtime guards memory itself. ``sandbox`` says what confines the executors,
-    ``weakened`` which checks of the runtime the environment has switched off.
+    ``identity`` is what a code object depends on besides source and options. ``pad`` is the number of guard bytes that
+    the harness puts around buffers; 0 where the runtime guards memory itself. ``sandbox`` says what confines executors,
+    and ``weakened`` which checks of the runtime the environment has switched off.
     """
 
     device: str
@@ -92,9 +92,9 @@ class Ready:
 
 @dataclass(frozen=True)
 class OpenDevice:
-    """Be the host of device ``device`` of a runtime, with ``threads`` of the host for the runtime's blocks.
+    """Own device ``device`` of a runtime, with ``threads`` threads of the host for the blocks of launches.
 
-    ``settings`` are those of the run that a process with a port's code may know.
+    ``settings`` are those that a process may know in which a port's code runs.
     """
 
     device: int
@@ -104,17 +104,22 @@ class OpenDevice:
 
 @dataclass(frozen=True)
 class StartExecutor:
+    """Fork executor ``number``."""
+
     number: int
 
 
 @dataclass(frozen=True)
 class StopExecutor:
+    """Kill executor ``number``."""
+
     number: int
 
 
 @dataclass(frozen=True)
 class CannotOpen:
-    """Why the device cannot be opened, by the host (``number`` is ``None``) or in an executor; for the user."""
+    """Why the device cannot be opened by the host (``number`` is ``None``) or by an executor. The text is for the
+    user."""
 
     number: int | None
     why: str
@@ -122,13 +127,16 @@ class CannotOpen:
 
 @dataclass(frozen=True)
 class ExecutorReady:
+    """Executor ``number`` has been forked and has opened the device."""
+
     number: int
     ready: Ready
 
 
 @dataclass(frozen=True)
 class ExecutorEnded:
-    """``how`` is a signal or an exit code; ``stderr`` and ``stdout`` are what it has written there, decoded."""
+    """An executor has ended: ``how`` is its exit code or signal, in words, ``stdout`` and ``stderr`` are what it
+    wrote."""
 
     number: int
     how: str
@@ -151,14 +159,15 @@ FROM_HOST: Expected[FromHost] = Expected(CannotOpen, ExecutorReady, ExecutorEnde
 
 @dataclass(frozen=True)
 class WantExecutor:
-    """Hand over an executor; ``alone``: a fresh one that no other judge uses."""
+    """A judge needs an executor; with ``alone`` a fresh one that no other judge uses."""
 
     alone: bool
 
 
 @dataclass(frozen=True)
 class HandedExecutor:
-    """``shared``: other judges use it too, so that what has run there is not known."""
+    """An executor for the judge. ``shared`` says that other judges use it too, so that it is not known what ran
+    there."""
 
     ready: Ready
     shared: bool
@@ -166,12 +175,14 @@ class HandedExecutor:
 
 @dataclass(frozen=True)
 class NoExecutor:
+    """There is no executor to be had, because of ``why``. That is the machine's fault and never a kernel's."""
+
     why: str
 
 
 @dataclass(frozen=True)
 class LostExecutor:
-    """The executor that was handed over last is of no use to this judge any more."""
+    """The executor that this judge was handed last is of no use to it any more."""
 
     loss: Loss
 
@@ -199,16 +210,16 @@ AN_END: Expected[EndOfExecutor] = Expected(EndOfExecutor)
 
 @dataclass(frozen=True)
 class ShareArena:
-    """The memory behind the descriptor is arena ``arena`` of this link from now on."""
+    """The memory behind the descriptor that comes with this message is arena ``arena`` of the link from now on."""
 
     arena: int
 
 
 @dataclass(frozen=True)
 class LoadCode:
-    """Load the code object that is the first ``size`` bytes of an arena, of which ``mapped`` bytes are there.
+    """Load a code object: the first ``size`` bytes of an arena, of which ``mapped`` bytes are to be mapped.
 
-    ``label`` is the source's, for errors; ``build`` is what that was compiled to.
+    ``label`` is that of its source, for errors; ``build`` is what the source was compiled to.
     """
 
     arena: int
@@ -220,7 +231,7 @@ class LoadCode:
 
 @dataclass(frozen=True)
 class FindFunction:
-    """The function ``name`` of module ``module``: a kernel, or a host function where launchers were built."""
+    """Find the function ``name`` in module ``module``: a kernel, or a host function if launchers were built."""
 
     module: int
     name: str
@@ -228,7 +239,7 @@ class FindFunction:
 
 @dataclass(frozen=True)
 class FindCall:
-    """The call ``name`` of the vendor's library."""
+    """Find the call ``name`` in the vendor's library."""
 
     name: str
 
@@ -239,15 +250,20 @@ Slot = bytes | tuple[int, int] | None
 
 @dataclass(frozen=True)
 class RunLaunch:
-    """Launch function ``function`` once for each of ``orders``, up to the first that faults unless it ``must_fault``.
+    """Launch function ``function`` once in each of ``orders``, up to the first that faults, unless it ``must_fault``.
 
-    ``shape`` is grid, block and the bytes of shared memory. ``pointers`` are those inside of structs: the number of the
-    slot, where in it, the buffer's number, and an offset in that. Of an arena, of which ``mapped`` bytes are there, the
-    first ``total`` are the content of ``buffers`` (offset and size in bytes each) before a launch, and as many more for
-    each order get what it leaves. ``scratch`` are the sizes of buffers that the executor makes, whose content is
-    nobody's; ``names`` are those of ``buffers`` and scratch. ``pieces`` has for each buffer with gaps its parts (offset
-    in its content, size, offset in its allocation, in bytes). ``types`` are those of a launcher's arguments, and empty
-    for a kernel; ``what`` describes the launch, for errors.
+    ``shape`` is grid, block, and the bytes of dynamic shared memory. ``what`` describes the launch, for errors.
+    ``types`` are the types of a launcher's arguments; it is empty for a kernel.
+
+    Of the arena ``mapped`` bytes are mapped. Its first ``total`` bytes are the content of ``buffers`` before a launch,
+    each with its offset and size in bytes. As many bytes more for each order receive the content afterwards. ``names``
+    are the names of ``buffers`` and scratch.
+
+    - ``scratch`` has the sizes of buffers that the executor makes. Their content is not looked at.
+    - ``pointers`` has the pointers inside of structs: number of the argument, offset in it, number of the buffer,
+      offset in that.
+    - ``pieces`` has, for each buffer with gaps, its parts: offset in its content, size, and offset in its allocation,
+      in bytes.
     """
 
     arena: int
@@ -269,13 +285,16 @@ class RunLaunch:
 
 @dataclass(frozen=True)
 class CompiledParameterRow:
+    """A parameter of a compiled kernel, as the runtime reports it: its type in words, where known, and its size in
+    bytes."""
+
     type: Text | None
     size: int
 
 
 @dataclass(frozen=True)
 class KernelRow:
-    """A kernel of a loaded code object, as the runtime reports."""
+    """A kernel of a loaded code object, as the runtime reports it."""
 
     name: Text
     line: int | None
@@ -283,14 +302,15 @@ class KernelRow:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> KernelRow:
-        """From a row of ``Runtime.module_kernels``."""
+        """The kernel of a row of ``Runtime.module_kernels``."""
         params = (CompiledParameterRow(one["type"], one["size"]) for one in row["params"])
         return cls(row["name"], row["line"], tuple(params))
 
 
 @dataclass(frozen=True)
 class CodeLoaded:
-    """The code object has number ``module``; ``kernels``, where the runtime is asked for them and can tell."""
+    """The code object was loaded and has number ``module``. ``kernels`` are set if the runtime is asked and knows
+    them."""
 
     module: int
     kernels: tuple[KernelRow, ...] | None
@@ -298,8 +318,10 @@ class CodeLoaded:
 
 @dataclass(frozen=True)
 class FunctionFound:
-    """The function has number ``function``, and there is none where that is ``None``; ``shared`` are the bytes of its
-    ``__shared__`` variables, where known."""
+    """The function has number ``function``; ``None`` where the module has none of that name.
+
+    ``shared`` is the size of its static ``__shared__`` variables in bytes, where known.
+    """
 
     function: int | None
     shared: Count | None
@@ -307,7 +329,7 @@ class FunctionFound:
 
 @dataclass(frozen=True)
 class CallFound:
-    """As ``FunctionFound``; ``about`` names the library, or says why there is none."""
+    """As ``FunctionFound``, for a library call. ``about`` names the library, or says why there is none."""
 
     function: int | None
     about: Text
@@ -315,7 +337,7 @@ class CallFound:
 
 @dataclass(frozen=True)
 class DeviceError:
-    """A ``HipError``."""
+    """An error of the device, which becomes a ``HipError`` in the judge."""
 
     call: Text
     code: int
@@ -326,34 +348,36 @@ class DeviceError:
 
     @classmethod
     def of(cls, error: HipError, before_launch: bool = False) -> DeviceError:
+        """The message for ``error``. ``before_launch`` says that it came before the kernel was launched."""
         what, detail = error.what[:KEPT_TEXT], error.detail[:KEPT_TEXT]
         return cls(error.call, error.code, error.name, what, detail, before_launch)
 
     def error(self) -> HipError:
+        """The ``HipError`` of this message."""
         return HipError(self.call, self.code, self.name, self.what, self.detail, self.before_launch)
 
 
 @dataclass(frozen=True)
 class Misused:
-    """A launcher that ended and did what it must not do (``conformance.runtimes.hip.calling.Misuse``)."""
+    """A launcher has ended and did what it must not do (``conformance.runtimes.hip.calling.Misuse``)."""
 
     misuse: Text
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The request ended with an error of the device."""
+    """The request has failed with an error of the device."""
 
     error: DeviceError
 
 
 @dataclass(frozen=True)
 class Launched:
-    """How the launch in each order ended, ``None`` where well, up to the last that was made.
+    """How the launch ended in each order, ``None`` for one that ended well. Orders after the last launch are not there.
 
-    ``untold`` orders were left out, for they cannot differ from those before. ``leak`` says of a launcher how many
-    calls of this case each left something behind, and how much (``executor_server.Leaks``); ``misaligned`` what was
-    accessed that was not aligned.
+    ``untold`` orders were left out, because they could not differ from earlier ones. ``leak`` says of a launcher in how
+    many calls of this case each left something behind, and what (``executor_server.Leaks``). ``misaligned`` names
+    accesses at addresses that are not aligned for their type.
     """
 
     ends: tuple[DeviceError | Misused | None, ...]

@@ -35,10 +35,11 @@ def recorded_parts(kernel: Kernel, traces: Path) -> Parts:
 
 
 def recorded(kernel: Kernel, cases: Iterable[Case] | None, traces: Path, subject: Subject) -> Iterator[TrialCase]:
-    """The recorded ones of ``cases`` of ``kernel``, or all.
+    """The trials of ``kernel`` by recorded launches: of ``cases``, or of all for ``None``.
 
-    Expected is the reference's answer, or, where ``kernels`` are the subject, the recording. Of a program's launches
-    (``Trace.of_program``) it is the reference's in both cases, and those are left out that the reference does not take.
+    What is expected is the reference's answer, or the recorded one if ``subject`` is ``kernels``. For the launches of a
+    program (``Trace.of_program``) it is always the reference's, and launches that the reference does not take are left
+    out.
     """
     ids = None if cases is None else {case.id for case in cases}
     for trace in _traces(traces).of(kernel):
@@ -65,11 +66,11 @@ def recorded(kernel: Kernel, cases: Iterable[Case] | None, traces: Path, subject
 
 
 def against_recording(kernel: Kernel, trace: Trace, bound: dict[str, Expected]) -> TrialCase:
-    """The trial of a kernel by a recorded answer.
+    """The trial of a kernel by the recorded answer of ``trace``.
 
-    The answer is expected; where the reference gives an interval (a library function, a free order of summation) the
-    kernel may lie anywhere in it, as the answer may. An answer outside what the reference allows judges nobody. Where
-    the port fixes an upstream defect the reference's answer is expected.
+    Expected is that answer. Where the reference allows an interval (a library function, a free order of summation) the
+    kernel may answer anything in the interval, as the recording did. A recorded answer outside of the interval judges
+    nobody. Where the port mends a defect of Candle's, the reference's answer is expected.
     """
     expected: dict[str, Expected] = {}
     flaw: str | None = None
@@ -100,10 +101,10 @@ def _traces(folder: Path) -> Traces:
 
 
 class RecordingHandler:
-    """Writes the answers of ``kernel`` into ``folder``; none is judged.
+    """Writes the answers of ``kernel`` to ``folder`` and judges none.
 
-    The outcome is ``pass`` when every case has an answer. A launch that faults, does not end, or writes where it must
-    not (outside a buffer, into an input) has none: it counts as failed, and the other cases are kept.
+    The outcome is ``pass`` if every case has an answer. A launch has none if it faults, does not end, or writes where
+    it must not (outside of a buffer, into an input). It counts as failed, and the other cases are kept.
     """
 
     def __init__(self, kernel: Kernel, folder: Path) -> None:
@@ -111,20 +112,20 @@ class RecordingHandler:
         self._recorder = Recorder(kernel.entry)
 
     def begin(self, case: TrialCase) -> None:
-        """Nothing is known of a case before its answer."""
+        """Does nothing: before its answer nothing is known of a case."""
 
     def take(self, case: TrialCase, buffers: Buffers, again: bool = False) -> Mismatch | None:
-        """Keep an answer, copied: the next launch writes over it. Raises ``Damage``."""
+        """Keep a copy of an answer, as the next launch overwrites the buffers. Raises ``Damage``."""
         _refuse_written_inputs(case, buffers)
         self._recorder.add(case.case, case.launch, {name: content.copy() for name, content in buffers.items()})
         return None
 
     def is_right(self, case: TrialCase, buffers: Buffers) -> bool:
-        """Nobody judges what is recorded."""
+        """Always true: an answer that is recorded is not judged."""
         return False
 
     def finish(self, counts: Counts) -> dict[str, Any]:
-        """Write what was kept; the status is of the launches."""
+        """Write what was kept; returns the outcome's fields, whose status is about the launches."""
         self._recorder.write(self._folder, self._kernel)
         if not counts.cases and not counts.left_out:
             return {"status": "not_run", "message": "it has no cases"}
@@ -142,7 +143,7 @@ def _refuse_written_inputs(case: TrialCase, after: Buffers) -> None:
 
 @dataclass(frozen=True)
 class RecordedMode(CaseMode):
-    """A mode whose cases are the recorded launches in ``folder``."""
+    """The base of modes whose cases are the recorded launches in ``folder``."""
 
     folder: Path
 
@@ -160,7 +161,7 @@ class RecordedMode(CaseMode):
 
 @dataclass(frozen=True)
 class JudgeRecorded(RecordedMode, PortMode):
-    """Judge a port by recorded launches: ``replay``."""
+    """``replay``: judge a port by recorded launches."""
 
     def parts(self, kernel: Kernel) -> Parts:
         return recorded_parts(kernel, self.folder)
@@ -168,7 +169,7 @@ class JudgeRecorded(RecordedMode, PortMode):
 
 @dataclass(frozen=True)
 class RecordAnswers(PortMode):
-    """Keep in ``folder`` what a port answers to generated cases, judged by nobody: ``record``."""
+    """``record``: write what a port answers to generated cases to ``folder``, without judging it."""
 
     launches_faults: ClassVar[bool] = False  # what is recorded has an answer
     launches_spread: ClassVar[bool] = False  # and its arguments are what the kernel was given
@@ -184,7 +185,7 @@ class RecordAnswers(PortMode):
 
 @dataclass(frozen=True)
 class JudgeReference(RecordedMode):
-    """Judge the reference by recorded launches, none of which is launched again: ``replay --subject reference``."""
+    """``replay --subject reference``: judge the reference by recorded launches. No kernel is launched."""
 
     subject: ClassVar[Subject] = "reference"
     process: ClassVar[str] = "conformance.engine.reference_judge"

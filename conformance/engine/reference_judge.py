@@ -21,7 +21,7 @@ from reference import NoReference
 
 
 class ReferenceJudge:
-    """Answers ``RunCases`` with what recorded answers make of the reference; there is nothing to compile or launch."""
+    """Answers ``RunCases`` by comparing the reference with recorded answers. Nothing is compiled or launched."""
 
     ready: Ready | None = None
 
@@ -31,7 +31,7 @@ class ReferenceJudge:
         self._mode = mode
 
     def answer(self, request: RunCases) -> Outcome:
-        """The outcome of the reference of one kernel; raises ``TraceError`` and other ``ValueError`` for bad input."""
+        """The outcome of one kernel's reference. Raises ``TraceError`` and other ``ValueError`` for bad input."""
         kernel, mode, begin = request.kernel, self._mode, self._progress.begin
         begin(kernel.name)
         cases = mode.cases(kernel, request.parsed(), self._setup.salt)

@@ -49,7 +49,7 @@ _LOOK = 1.0
 
 
 class Lost(Exception):
-    """The executor is of no use any more: it ended, gave no answer in time, or its answer is not one."""
+    """The executor is of no use any more: it ended, did not answer in time, or its answer was not one."""
 
     def __init__(self, kind: Loss, why: str) -> None:
         super().__init__(why)
@@ -61,8 +61,11 @@ _Answer = TypeVar("_Answer", CodeLoaded, FunctionFound, CallFound)
 
 @dataclass(frozen=True)
 class RemoteFunction:
-    """A kernel of a loaded code object, in this executor; where known, the most threads of a block of it, and the bytes
-    of its ``__shared__`` variables."""
+    """A function of a code object that an executor has loaded, by its number.
+
+    Where known, it has the most threads of a block that it was compiled for, and the bytes of its static ``__shared__``
+    variables.
+    """
 
     name: str
     number: int
@@ -72,7 +75,7 @@ class RemoteFunction:
 
 @dataclass
 class Submitted:
-    """A launch on its way: its number, its arena, and what is known of it so far."""
+    """A launch that was sent to an executor: its number, its arena, and what is known of it so far."""
 
     id: int
     slot: int
@@ -85,10 +88,10 @@ class Submitted:
 
 
 class Executor:
-    """One link to an executor.
+    """A judge's link to one executor.
 
-    ``pad`` is the number of guard bytes around each buffer (0 where the runtime guards memory itself), ``patience`` the
-    seconds that an answer may take while the executor's page of progress stands still.
+    ``pad`` is the number of guard bytes around each buffer; 0 where the runtime guards memory itself. ``patience`` is
+    how many seconds an answer may take while the executor's page of progress does not change.
     """
 
     def __init__(self, channel: Channel, page: Progress, pad: int, patience: float) -> None:
@@ -104,9 +107,9 @@ class Executor:
             self._send(ShareArena(number), [arena.descriptor])
 
     def load(self, code: bytes, label: str, build: Build = "kernels") -> tuple[int, Sequence[KernelRow] | None]:
-        """The number of the loaded module, and its kernels where the runtime reports them.
+        """Load ``code``; returns the module's number, and its kernels if the runtime reports them.
 
-        Raises ``HipError`` when it is refused and ``Lost``.
+        Raises ``HipError`` where the device refuses it, and ``Lost``.
         """
         self.drain()
         arena = self._arenas[0]
@@ -116,14 +119,16 @@ class Executor:
         return answer.module, answer.kernels
 
     def function(self, module: int, name: str) -> RemoteFunction | None:
-        """The kernel, or the host function, ``name`` of a loaded module; ``None`` where it has none. Raises
-        ``HipError`` and ``Lost``."""
+        """The kernel or host function ``name`` of a loaded module; ``None`` where it has none of that name.
+
+        Raises ``HipError`` and ``Lost``.
+        """
         self.drain()
         answer = self._ask(FindFunction(module, name), FunctionFound)
         return None if answer.function is None else RemoteFunction(name, answer.function, shared=answer.shared)
 
     def library(self, name: str) -> tuple[RemoteFunction | None, str]:
-        """As ``function`` the call ``name`` of the vendor's library; the library's name, or why there is none."""
+        """The call ``name`` of the vendor's library, or ``None``; and the library's name, or why there is none."""
         self.drain()
         answer = self._ask(FindCall(name), CallFound)
         return None if answer.function is None else RemoteFunction(name, answer.function), answer.about
@@ -136,10 +141,11 @@ class Executor:
         must_fault: bool = False,
         over: Submitted | None = None,
     ) -> Submitted:
-        """Have ``launch`` run in every one of ``orders``, up to the first that faults unless it ``must_fault``.
+        """Have ``launch`` run in each of ``orders``, up to the first that faults, unless it ``must_fault``.
 
-        ``over`` is a launch that is judged, whose buffers it may overwrite. At most two launches are on their way at a
-        time. An executor that is lost says so when the result is asked for, so that the launch before is not blamed.
+        ``over`` is an earlier launch that was judged, whose buffers may be overwritten. At most two launches can be on
+        their way. A lost executor is only reported when the result is asked for, so that the launch before is not
+        blamed.
         """
         assert len(self._waiting) < SLOTS
         if over is None:
@@ -176,11 +182,12 @@ class Executor:
         return submitted
 
     def result(self, submitted: Submitted, order: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-        """Every buffer's content after the launch in ``order``, and which buffers' guards were overwritten.
+        """The content of every buffer after the launch in ``order``, and the buffers whose guards were overwritten,
+        with details.
 
-        The very same answer as that of the first order where every byte is the same. The arrays are views of shared
-        memory: they hold until the next launch but one is submitted. Raises the ``HipError`` that the launch ended
-        with, ``Misuse`` of a launcher, and ``Lost``.
+        If every byte is as in the first order, the very same object is returned again. The arrays are one-dimensional
+        views of shared memory; they are valid until the second next launch is submitted. Raises the ``HipError`` with
+        which the launch ended, ``Misuse`` for a launcher, and ``Lost``.
         """
         while submitted.answer is None:
             self._receive(self._waiting[0])
@@ -201,11 +208,12 @@ class Executor:
         return submitted.first
 
     def drain(self) -> None:
-        """Wait for what is on its way, whatever it says. Raises ``Lost``."""
+        """Wait for the launches that are on their way, and ignore their results. Raises ``Lost``."""
         while self._waiting:
             self._receive(self._waiting[0])
 
     def close(self) -> None:
+        """Close the link and the arenas."""
         self._channel.close()
         self._page.close()
         for arena in self._arenas:
@@ -301,10 +309,11 @@ def _block_limit(function: RemoteFunction, launch: Launch) -> str:
 
 @dataclass(frozen=True)
 class BufferPlaces:
-    """Where the buffers of a launch lie in an arena: (offset, bytes) each, and the bytes of all with guards.
+    """Where the buffers of a launch lie in an arena: offset and size of each, in bytes, and the size of all with their
+    guards.
 
-    ``scratch`` are buffers whose content is anybody's, before and after: the executor makes them, behind all others.
-    ``given`` is what the kernel gets in place of a buffer that describes the launch closed up.
+    ``scratch`` are buffers that the executor makes, after all others; their content does not matter. ``given`` is what
+    a kernel gets in place of a buffer that describes a launch with gaps in its buffers.
     """
 
     buffers: tuple[tuple[Buffer, int, int], ...]
@@ -314,13 +323,13 @@ class BufferPlaces:
 
     @property
     def numbers(self) -> dict[str, int]:
-        """The number of each buffer, by its name; scratch has the last ones."""
+        """The number of each buffer by name. Scratch has the last numbers."""
         kept = (*(buffer for buffer, _, _ in self.buffers), *self.scratch)
         return {buffer.name: number for number, buffer in enumerate(kept)}
 
 
 def places_of(launch: Launch, pad: int) -> BufferPlaces:
-    """Room for the buffers of ``launch`` but scratch, with ``pad`` bytes before each and behind the last."""
+    """The places of the buffers of ``launch``, with ``pad`` guard bytes before each and after the last."""
     every = launch.buffers
     at, buffers = pad, []
     for buffer in every.values():
@@ -334,7 +343,7 @@ def places_of(launch: Launch, pad: int) -> BufferPlaces:
 
 
 def fill(arena: Arena, places: BufferPlaces, pad: int) -> None:
-    """The content of the buffers before the launch, with canaries in what lies between them."""
+    """Write the content of the buffers before the launch into ``arena``, and canaries between them."""
     content = np.frombuffer(arena.map, np.uint8, places.total)
     if pad:
         content[:] = CANARY
@@ -351,10 +360,8 @@ def _pieces(spread: Spread, buffer: Buffer) -> tuple[tuple[int, int, int], ...]:
 
 
 def slots_of(launch: Launch, places: BufferPlaces) -> tuple[Slot, ...]:
-    """The arguments in order: of a buffer its number and the bytes before its first element, else the value's bytes.
-
-    ``None`` is the stream.
-    """
+    """The arguments of ``launch`` in order. A buffer is its number, and the bytes before the element that the kernel
+    gets; any other argument is the bytes of its value. ``None`` is the stream."""
     numbers, slots = places.numbers, list[Slot]()
     real = {} if launch.spread is None else launch.spread.given
     for argument in (real.get(argument.name, argument) for argument in launch.passed or launch.args):
@@ -370,8 +377,8 @@ def slots_of(launch: Launch, places: BufferPlaces) -> tuple[Slot, ...]:
 
 
 def pointers_of(launch: Launch, places: BufferPlaces) -> tuple[tuple[int, int, int, int], ...]:
-    """Of structs that hold pointers: the number of the argument, where in its bytes a pointer is, the buffer's number,
-    and the bytes before the element that it points to."""
+    """The pointers inside of structs: number of the argument, offset of the pointer in it, number of the buffer, and
+    offset of the element that it points to. Offsets are in bytes."""
     structs = ((number, one) for number, one in enumerate(launch.passed or ()) if isinstance(one, Bytes))
     return tuple(
         (number, at, places.numbers[name], offset) for number, one in structs for at, name, offset in one.pointers
