@@ -25,7 +25,7 @@ from conformance.engine.protocol import (
     FromExecutor,
     FunctionFound,
     KernelRow,
-    Launched,
+    LaunchEnds,
     LoadCode,
     Misused,
     RunLaunch,
@@ -148,7 +148,7 @@ class Server:
         self._functions.append(Function(message.name, library.call(message.name)))
         return CallFound(len(self._functions) - 1, library.about[:KEPT_TEXT])
 
-    def _launch(self, link: int, number: int, message: RunLaunch) -> Launched:
+    def _launch(self, link: int, number: int, message: RunLaunch) -> LaunchEnds:
         """Launch once per order; what was in the buffers afterwards lies in the arena, order by order.
 
         The first fault is the last launch, unless the launch is one that has to fault in every order. Orders that
@@ -181,7 +181,7 @@ class Server:
                 ends.append(DeviceError.of(error.with_detail(fault), before))
                 if self._device_is_lost(error):
                     self._context_lost = True
-                    return Launched(tuple(ends), 0, None, "")
+                    return LaunchEnds(tuple(ends), 0, None, "")
                 if not message.must_fault:
                     break
             except Misuse as misuse:
@@ -195,9 +195,9 @@ class Server:
             lost = self._look_for_leak(link, number, arena, message, left)
             if lost is not None:
                 self._context_lost = True
-                return Launched((*ends[:-1], DeviceError.of(lost)), 0, None, "")
+                return LaunchEnds((*ends[:-1], DeviceError.of(lost)), 0, None, "")
         leak = self._leaks.known(message.function)
-        return Launched(tuple(ends), untold, leak, self._device.runtime.misaligned()[:KEPT_TEXT])
+        return LaunchEnds(tuple(ends), untold, leak, self._device.runtime.misaligned()[:KEPT_TEXT])
 
     def _look_for_leak(
         self, link: int, number: int, arena: Arena, message: RunLaunch, left: list[Counts | None]

@@ -24,7 +24,7 @@ answers in order, one request at a time; a judge has at most two launches on the
     LoadCode                           -> CodeLoaded, or Failed
     FindFunction                       -> FunctionFound, or Failed
     FindCall                           -> CallFound, or Failed
-    RunLaunch                          -> Launched, in which each order has its own end; its buffers lie in the arena
+    RunLaunch                          -> LaunchEnds, in which each order has its own end; its buffers lie in the arena
 
 **An executor is lost** (``Loss``) for the judge that asked it when
 
@@ -372,7 +372,7 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Launched:
+class LaunchEnds:
     """How the launch ended in each order, ``None`` for one that ended well. Orders after the last launch are not there.
 
     ``untold`` orders were left out, because they could not differ from earlier ones. ``leak`` says of a launcher in how
@@ -389,15 +389,15 @@ class Launched:
 ToExecutor = RunLaunch | LoadCode | FindFunction | FindCall
 """What is answered."""
 
-FromExecutor = Launched | CodeLoaded | FunctionFound | CallFound | Failed
+FromExecutor = LaunchEnds | CodeLoaded | FunctionFound | CallFound | Failed
 
 TO_EXECUTOR: Expected[ShareArena | ToExecutor] = Expected(ShareArena, RunLaunch, LoadCode, FindFunction, FindCall)
-LAUNCHED: Expected[Launched | Failed] = Expected(Launched, Failed)
+LAUNCHED: Expected[LaunchEnds | Failed] = Expected(LaunchEnds, Failed)
 
 add_kinds(
     *(OpenDevice, StartExecutor, StopExecutor, CannotOpen, ExecutorReady, ExecutorEnded),
     *(WantExecutor, HandedExecutor, NoExecutor, LostExecutor, EndOfExecutor),
     *(ShareArena, LoadCode, FindFunction, FindCall, RunLaunch),
-    *(CodeLoaded, FunctionFound, CallFound, Launched, Failed),
+    *(CodeLoaded, FunctionFound, CallFound, LaunchEnds, Failed),
     Ready,
 )

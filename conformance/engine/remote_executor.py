@@ -26,7 +26,7 @@ from conformance.engine.protocol import (
     FindFunction,
     FunctionFound,
     KernelRow,
-    Launched,
+    LaunchEnds,
     LoadCode,
     Loss,
     Misused,
@@ -82,7 +82,7 @@ class Submitted:
     places: BufferPlaces
     orders: tuple[str, ...]
     limit: str = ""
-    answer: Launched | None = None
+    answer: LaunchEnds | None = None
     lost: Lost | None = None
     first: tuple[dict[str, NDArray[Any]], dict[str, str]] | None = None
 

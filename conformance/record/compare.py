@@ -101,7 +101,8 @@ class Comparison(Changed):
     """What differs between the records ``old`` and ``new``.
 
     Its own fields are about Candle's kernels, ``launchers`` is about launchers, ``own`` about the port's own kernels,
-    ``own_launchers`` about its own launchers. ``differing`` names the facts of the two runs that are not the same, such as the device.
+    ``own_launchers`` about its own launchers. ``differing`` names the facts of the two runs that are not the same, such
+    as the device.
     """
 
     old: Record

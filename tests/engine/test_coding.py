@@ -20,7 +20,7 @@ from conformance.engine.protocol import (
     FindCall,
     FindFunction,
     KernelRow,
-    Launched,
+    LaunchEnds,
     Misused,
     Ready,
     RunLaunch,
@@ -211,7 +211,7 @@ def test_a_message_of_another_kind_than_asked_for_is_garbled_and_its_descriptors
     send(ours, FindCall("k"), descriptors=[write])
     os.close(write)
     with pytest.raises(Garbled, match="another kind"):
-        receive(other, Expected(Launched), 5, descriptors=True)
+        receive(other, Expected(LaunchEnds), 5, descriptors=True)
     assert os.read(read, 1) == b""
     os.close(read)
 

@@ -73,7 +73,7 @@ def talk():
 
 def launched(*ends: object, **others: object) -> dict[str, Any]:
     """The answer about a launch whose orders ended so, as a map, with ``others`` of its fields."""
-    return {"kind": "Launched", "data": {"ends": ends, "untold": 0, "leak": None, "misaligned": "", **others}}
+    return {"kind": "LaunchEnds", "data": {"ends": ends, "untold": 0, "leak": None, "misaligned": "", **others}}
 
 
 def copies(add: dict[str, float]):
@@ -167,14 +167,14 @@ GARBLED = {
     "a number as text": lambda number: {**launched(None, None), "id": str(number)},
     "a number as truth": lambda number: {**launched(None, None), "id": True},
     "no kind": lambda number: {"data": launched(None, None)["data"]},
-    "a kind that is none": lambda number: {**launched(None, None), "kind": ["Launched"]},
+    "a kind that is none": lambda number: {**launched(None, None), "kind": ["LaunchEnds"]},
     "an outcome": lambda number: {"kind": "Outcome", "data": {"name": "k", "status": "pass"}},
     "an answer to something else": lambda number: {"kind": "CodeLoaded", "data": {"module": 0, "kernels": None}},
     "a request": lambda number: {"kind": "FindCall", "data": {"name": "k"}},
     "a failure of no order": lambda number: {"kind": "Failed", "data": {"error": ERROR}},
     "an order too few": lambda number: launched(None),
     "an order too few, said to be the same": lambda number: launched(untold=1),
-    "no orders": lambda number: {"kind": "Launched", "data": {"untold": 0, "leak": None, "misaligned": ""}},
+    "no orders": lambda number: {"kind": "LaunchEnds", "data": {"untold": 0, "leak": None, "misaligned": ""}},
     "a field more": lambda number: launched(None, None, status="pass"),
     "an order that is something else": lambda number: launched({"status": "pass"}, None),
     "an order that is a truth": lambda number: launched(False, None),

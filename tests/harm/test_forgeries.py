@@ -51,7 +51,7 @@ class _Payload:
 
 _OUTCOME = {"kernel": "fill_f32", "status": "pass", "cases": 26, "failed": 0, "launches": 104, "failures": []}
 
-_LAUNCHED = {"kind": "Launched", "data": {"ends": [None] * 4, "untold": 0, "leak": None, "misaligned": ""}}
+_LAUNCHED = {"kind": "LaunchEnds", "data": {"ends": [None] * 4, "untold": 0, "leak": None, "misaligned": ""}}
 
 
 def _writes(content: bytes) -> str:
@@ -131,7 +131,7 @@ import sys
 module = sys.modules.get("__main__")
 server = getattr(module, "Server", None)
 if server is not None:
-    launched = sys.modules["conformance.engine.protocol"].Launched
+    launched = sys.modules["conformance.engine.protocol"].LaunchEnds
     server._launch = lambda self, link, number, message: launched((None,) * len(message.orders), 0, None, "")
 """
 """The executor says that it has launched, and never does."""
