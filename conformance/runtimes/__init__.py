@@ -20,7 +20,7 @@ NAMES = tuple(_KINDS)
 
 
 def known_kind(name: str) -> RuntimeKind | None:
-    """The runtime called ``name``; ``None`` for names of others, such as a record of another release may have."""
+    """The runtime called ``name``; ``None`` for any other name, as a record of another release may have one."""
     if name not in _KINDS:
         return None
     kind: RuntimeKind = import_module(_KINDS[name]).KIND
@@ -28,7 +28,7 @@ def known_kind(name: str) -> RuntimeKind | None:
 
 
 def runtime_kind(name: str) -> RuntimeKind:
-    """The runtime called ``name``, which is not ``auto``; raises ``NoRuntime`` where there is none."""
+    """The runtime called ``name``, one of ``NAMES`` (``auto`` is none). Raises ``NoRuntime`` for any other name."""
     kind = known_kind(name)
     if kind is None:
         raise NoRuntime(f"there is no runtime {name!r}; expected one of {', '.join(NAMES)}")
@@ -36,9 +36,10 @@ def runtime_kind(name: str) -> RuntimeKind:
 
 
 def choose(name: str) -> Choice:
-    """``name`` as what it comes down to here: ``auto`` is the first runtime in the list that has a device.
+    """The runtime and the devices to use for ``name``. For ``auto`` it is the first runtime of the list that has a
+    device.
 
-    Raises ``NoRuntime`` for a runtime that has no device.
+    Raises ``NoRuntime`` where the runtime has no device here.
     """
     if name != AUTO:
         return runtime_kind(name).find()
@@ -54,8 +55,9 @@ def choose(name: str) -> Choice:
 
 
 def open_runtime(name: str, wave: int | None = None, threads: int | None = None) -> Runtime:
-    """Load the runtime library into this process and have hip-python use it; ``name`` is not ``auto``.
+    """Load the libraries of the runtime ``name`` (not ``auto``) into this process, and have hip-python use them.
 
-    Raises ``NoRuntime``, ``NoCompiler`` and ``BuildError``.
+    ``wave`` is the wave size where the runtime lets one choose it, ``threads`` the number of host threads. Raises
+    ``NoRuntime``, ``NoCompiler`` and ``BuildError``.
     """
     return runtime_kind(name).open(wave, threads)

@@ -20,13 +20,13 @@ SHARED_MEMORY = "shared memory"
 
 @dataclass(frozen=True)
 class Choice:
-    """What is to run the kernels.
+    """The runtime and the devices that were chosen for a run.
 
-    ``devices`` are the numbers of the devices to use, all of one architecture, and ``left_out`` names the others.
-    ``fallback`` says why ``auto`` passed over a runtime of whose device there are signs. ``library`` is the
-    libamdhip64 that is used and ``others`` are the others that were found, each with how it was found; ``hip`` and
-    ``driver`` are versions, ``visible`` the variables that hide devices as they are set; ``emulator`` names the
-    emulator whose devices HIP shows. All but ``devices`` are empty where the runtime is not ROCm's.
+    ``devices`` are the numbers of the devices to use, all of one architecture; ``left_out`` names the others.
+    ``fallback`` says why ``auto`` did not take a runtime although there are signs of its device. The rest is only set
+    for ROCm: ``library`` is the libamdhip64 that is used and ``others`` are those that were found besides, each with
+    how it was found; ``hip`` and ``driver`` are versions; ``visible`` are the variables that hide devices, as they are
+    set; ``emulator`` names the emulator whose devices HIP shows.
     """
 
     name: str
@@ -46,11 +46,11 @@ NOTHING_RUNS = Choice("none")
 
 
 class Runtime(Protocol):
-    """A loaded runtime: what the harness needs of it in addition to the HIP API.
+    """A loaded runtime: what the harness needs of it besides the HIP API.
 
-    ``library`` is the libamdhip64 that hip-python is to have opened. ``identity`` goes into the keys of the compile
-    cache. ``compile_options`` go to every compilation. ``guards_memory`` says that the runtime itself catches accesses
-    outside an allocation and survives them.
+    ``library`` is the libamdhip64 that hip-python has to have opened. ``identity`` is part of the compile cache's keys.
+    ``compile_options`` are added to every compilation. ``guards_memory`` says that the runtime itself notices accesses
+    outside of an allocation, and survives them.
     """
 
     library: Path
@@ -62,19 +62,22 @@ class Runtime(Protocol):
     def description(self) -> str: ...
 
     def set_order(self, order: str) -> None:
-        """The thread order of the next launches, where the kind ``chooses_orders``."""
+        """Set the order of threads for the next launches, if the kind ``chooses_orders``."""
 
     def order_matters(self) -> bool:
-        """Whether another order of threads may show what the last launch, and one in the opposite order, did not."""
+        """Whether another order of threads could show something that the last launch, and one in the opposite order,
+        did not."""
 
     def misaligned(self) -> str:
-        """What kernels have accessed since the last call at an address that is not aligned as its type asks for, where
-        their target allows that, and the runtime can tell; else empty."""
+        """What kernels have accessed since the last call at addresses that are not aligned for the type, in words.
+
+        Empty where there is nothing, where the target forbids such accesses, or where the runtime cannot tell.
+        """
 
     def message(self) -> str: ...
 
     def confine(self) -> str:
-        """Confine this process for good, where the kind runs kernels ``on_host``; what guards, in words.
+        """Confine this process for good, if the kind runs kernels ``on_host``; returns what guards it, in words.
 
         Raises ``RuntimeError`` where it cannot be confined.
         """
@@ -82,80 +85,96 @@ class Runtime(Protocol):
     def weakened(self) -> tuple[str, ...]: ...
 
     def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
-        """The kernels of a loaded module as rows of name, line and parameters; ``None`` where they are unknown."""
+        """The kernels of a loaded module, with name, line and parameters; ``None`` where the runtime does not know
+        them."""
 
 
 class LauncherRuntime(Protocol):
     """What a loaded runtime can do in addition if its kind has ``launchers``."""
 
     def load_launchers(self, code: bytes, what: str) -> int:
-        """Load what was compiled of the source ``what`` with its host code; a number for it.
+        """Load ``code``, to which the source ``what`` was compiled with its host functions; returns a number for it.
 
-        Raises ``HipError``, with code 801 for what the runtime, not the source, lacks.
+        Raises ``HipError``. Its code is 801 where the runtime lacks something and not the source.
         """
 
     def symbol(self, loaded: int, name: str) -> int | None:
-        """The address of the host function ``name`` of what was loaded; ``None`` where it exports none."""
+        """The address of the host function ``name`` in what was loaded; ``None`` where it exports none of that name."""
 
     def begin_call(self, stream: int, pointers: Sequence[int | None] = ()) -> None:
-        """A launcher is called next that is to put its work on ``stream``; of its arguments, which are ``pointers`` and
-        ``None`` for numbers, its own code cannot access the memory where the runtime can see to that."""
+        """Prepare for the call of a launcher that is to put its work on ``stream``.
+
+        ``pointers`` are its arguments, ``None`` for each that is no pointer. If the runtime can see to it, the
+        launcher's own host code cannot access the memory behind these pointers.
+        """
 
     def end_call(self) -> tuple[int, str]:
-        """The HIP result of the first launch that faulted since, and its message; 0 with what the launcher did wrong
-        otherwise, such as work on another stream, or with an empty text, also where the runtime cannot tell."""
+        """The HIP result of the first launch since ``begin_call`` that faulted, and its message.
+
+        Without a fault it is 0 and what the launcher did wrong, such as work on another stream. The text is empty if it
+        did nothing wrong, or if the runtime cannot tell.
+        """
 
     def live(self) -> tuple[int, ...] | None:
-        """What is allocated or created and not yet freed or destroyed: allocations of the device and their bytes, of
-        the host and their bytes, streams, events. ``None`` where the runtime cannot tell."""
+        """What was allocated or created and not freed or destroyed yet; ``None`` where the runtime cannot tell.
+
+        In order: allocations of the device and their bytes, allocations of the host and their bytes, streams, events.
+        """
 
 
 class ReservingRuntime(Protocol):
-    """What allocates address space without memory."""
+    """A runtime that can reserve address space without memory."""
 
     def reserve(self, size: int, pieces: Sequence[tuple[int, int]]) -> int:
-        """The address of ``size`` bytes of which only ``pieces``, each an offset and a size in bytes, can be accessed,
-        with the rest of their pages; the device frees it as what it allocates. Raises ``HipError``."""
+        """The address of ``size`` bytes, of which only ``pieces`` (offset and size in bytes) can be accessed, with the
+        rest of their pages.
+
+        The device frees it like an allocation. Raises ``HipError``.
+        """
 
 
 @runtime_checkable
 class HoldingRuntime(Protocol):
-    """What shows that a launcher's work is not on the stream that it was given: some ``LauncherRuntime``, else
+    """What can hold a stream, to show that a launcher's work is on another one: some runtimes, else
     ``HostFunctionHold``."""
 
     def hold(self, stream: int) -> bool:
-        """Let nothing begin that is put on ``stream`` from now on, until ``release`` or for a while; whether it can."""
+        """Let nothing begin that is put on ``stream`` from now on, until ``release`` or for a bounded time; returns
+        whether it can."""
 
     def release(self) -> bool:
-        """Let the stream go on; whether it was held until now."""
+        """Let the stream go on; returns whether it was held until now."""
 
 
 class OnDevice:
-    """What loaded runtimes have in common that run kernels on a GPU, not in this process."""
+    """The base of runtimes that run kernels on a GPU and not in this process."""
 
     guards_memory = False
 
     def set_order(self, order: str) -> None:
-        """A GPU schedules its threads itself."""
+        """Does nothing: a GPU schedules its threads itself."""
 
     def order_matters(self) -> bool:
+        """False: there are no orders."""
         return True
 
     def misaligned(self) -> str:
+        """Empty: a GPU does not tell."""
         return ""
 
     def confine(self) -> str:
         raise RuntimeError("kernels run on the GPU")
 
     def weakened(self) -> tuple[str, ...]:
-        """Which of the runtime's own checks are off: it has none."""
+        """Empty: the runtime has no checks of its own that could be switched off."""
         return ()
 
 
 class NoRuntime(RuntimeError):
-    """A runtime that was asked for and is not available here; the message says why and what there is.
+    """A runtime that was asked for is not available here. The message says why, and which ones there are.
 
-    ``sign`` is set where something of its device is there all the same: what ``auto`` says when it takes another one.
+    ``sign`` is set where there are signs of its device all the same. ``auto`` mentions it when it takes another
+    runtime.
     """
 
     def __init__(self, message: str, sign: str | None = None) -> None:
@@ -164,16 +183,16 @@ class NoRuntime(RuntimeError):
 
 
 def own_first(of_source: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
-    """A compiler's options: the runtime's ``own``, then those of a source."""
+    """A compiler's options in order: the runtime's ``own`` ones, then those of a source."""
     return (*own, *of_source)
 
 
 @dataclass(frozen=True)
 class LauncherBuild:
-    """How the host functions of a source are compiled with its kernels, for ``LauncherRuntime``.
+    """How the host functions of a source are compiled together with its kernels, for a ``LauncherRuntime``.
 
-    ``flags`` are further options. ``compiler`` finds who makes a shared library of a source for the architecture of a
-    device, or says what to install; ``None`` where the runtime's hiprtc compiles host code too.
+    ``flags`` are further options. ``compiler`` gives, for a device's architecture, the compiler of shared libraries, or
+    a sentence that says what to install. It is ``None`` where the runtime's hiprtc compiles host code too.
     """
 
     flags: tuple[str, ...] = ()
@@ -193,18 +212,19 @@ BY_HIPCC = LauncherBuild(compiler=_amd_compiler)
 
 @dataclass(frozen=True)
 class LaunchCounts:
-    """What launches did, as a runtime that sees each instruction counts it.
+    """What some launches did, counted by a runtime that sees each instruction.
 
-    Sums over ``launches`` and their ``waves``; ``line`` is the bytes of a cache line, ``banks`` are those of LDS that
-    conflicts are counted for (0: they mean nothing).
+    All fields are sums over ``launches`` and their ``waves``, but for two: ``line`` is the size of a cache line in
+    bytes, and ``banks`` the number of LDS banks that conflicts are counted for (0: they are not counted).
 
-    Instructions that waves executed, by class as AMD's profilers tell them apart: ``scalar``, ``vector``, ``matrix``,
-    ``scalar_memory``, ``memory`` (vector memory, with scratch), ``lds`` and ``control`` (branches, waits, barriers).
-    Over vector and matrix instructions ``lanes_active`` of ``lanes``. ``accesses`` are instructions that reach global
-    memory with at least one lane, ``asked`` the bytes that their lanes ask for, each once per instruction, ``moved``
-    those of the cache lines that hold them (no cache keeps a line from one instruction to the next here).
-    ``bank_conflicts`` counts how often a group of lanes of an LDS access (``lds_accesses``) has to be answered once
-    more, because a bank of 4 bytes has another word for it.
+    - Executed instructions by class, as AMD's profilers tell them apart: ``scalar``, ``vector``, ``matrix``,
+      ``scalar_memory``, ``memory`` (vector memory, with scratch), ``lds`` and ``control`` (branches, waits, barriers).
+    - ``lanes_active`` of ``lanes``: how many lanes were active in vector and matrix instructions.
+    - ``accesses``: instructions that reach global memory with at least one lane. ``asked``: the bytes that their lanes
+      ask for, each byte once per instruction. ``moved``: the bytes of the cache lines that hold them, as if no cache
+      kept a line from one instruction to the next.
+    - ``lds_accesses``, and ``bank_conflicts``: how often a group of lanes has to be served once more, because a bank of
+      4 bytes has another word for it.
     """
 
     launches: int
@@ -228,26 +248,27 @@ class LaunchCounts:
 
     @classmethod
     def of(cls, values: Sequence[int], line: int = 0, banks: int = 32) -> LaunchCounts:
-        """From the values of ``hipisaCounts``, in its order."""
+        """The counts of ``values``, which are in the order of ``hipisaCounts``."""
         names = [field.name for field in fields(cls)][: len(values)]
         return cls(line=line, banks=banks, **dict(zip(names, values, strict=True)))
 
     @property
     def instructions(self) -> int:
-        """Of all classes."""
+        """The executed instructions of all classes."""
         return self.scalar + self.vector + self.matrix + self.scalar_memory + self.memory + self.lds + self.control
 
 
 @dataclass(frozen=True)
 class RuntimeKind:
-    """A runtime and what it can do; none of it needs the runtime to be loaded.
+    """A runtime, and what it can do. Nothing here needs the runtime to be loaded.
 
-    ``executed`` is where reports say that kernels ran, with ``{arch}`` for the architecture. ``find`` is the choice of
-    its devices on this machine; it raises ``NoRuntime``, and what a build of the runtime raises. ``open`` loads it into
-    this process for a wave size and a number of host threads (``None`` for its own) and has hip-python use it; it
-    raises ``NoRuntime``, ``NoCompiler`` and ``BuildError``. ``open_compiler`` loads as much of it as compiling takes,
-    without asking for a device, for a wave size; it gives the runtime's own compiler options and raises
-    ``RuntimeError`` and ``OSError``.
+    ``executed`` is what reports say of where kernels ran; ``{arch}`` stands for the architecture.
+
+    ``find`` chooses the runtime's devices on this machine. It raises ``NoRuntime``, and what a build of the runtime
+    raises. ``open`` loads the runtime into this process and has hip-python use it; its arguments are the wave size and
+    the number of host threads, each ``None`` for the runtime's own. It raises ``NoRuntime``, ``NoCompiler`` and
+    ``BuildError``. ``open_compiler`` loads as much as compiling needs, for a wave size, and asks for no device. It
+    returns the runtime's own options for the compiler, and raises ``RuntimeError`` and ``OSError``.
     """
 
     name: str

@@ -30,7 +30,8 @@ _HEADER_PACKAGES = ("nvidia/cu13", "nvidia/cuda_runtime", "nvidia/cuda_cccl")
 
 
 def cuda_plan() -> Plan:
-    """``libamdhip64`` over the driver and ``libhiprtc`` over NVRTC; no CUDA is needed to build them."""
+    """What to build for the cuda runtime: ``libamdhip64`` over NVIDIA's driver, ``libhiprtc`` over NVRTC. Building
+    needs no CUDA."""
     return Plan(
         runtime="cuda",
         sources={
@@ -47,8 +48,10 @@ def cuda_plan() -> Plan:
 
 
 def prepare_cuda() -> Path:
-    """The folder with both libraries, built where needed; where NVRTC and the headers are is handed to libhiprtc
-    through the environment. Raises ``NoCompiler``, ``BuildError`` and ``InfrastructureError``.
+    """The folder with both libraries, which are built if they are not there yet.
+
+    It also puts into the environment where libhiprtc finds NVRTC and the headers. Raises ``NoCompiler``, ``BuildError``
+    and ``InfrastructureError``.
     """
     folder = build(cuda_plan())
     own = (INCLUDE, folder / "include", INCLUDE / "std", folder / "include" / "std")
@@ -58,19 +61,20 @@ def prepare_cuda() -> Path:
 
 
 def toolkits() -> list[Path]:
-    """Installed toolkits: those that ``CUDA_HOME`` and ``CUDA_PATH`` name, then /usr/local/cuda*, newest first."""
+    """The installed CUDA toolkits: those of ``CUDA_HOME`` and ``CUDA_PATH``, then /usr/local/cuda*, the newest
+    first."""
     named = [Path(value) for name in ("CUDA_HOME", "CUDA_PATH") if (value := os.environ.get(name))]
     installed = sorted(Path("/usr/local").glob("cuda*"), key=release, reverse=True)
     return [folder for folder in (*named, *installed) if folder.is_dir()]
 
 
 def nvrtc_candidates() -> list[Path]:
-    """Paths of NVRTC libraries; see ``_candidates``."""
+    """Paths where an NVRTC may be, in the order of ``_candidates``."""
     return _candidates("libnvrtc", _PACKAGES)
 
 
 def vendor_candidates(what: str) -> list[str]:
-    """Paths of cuBLAS or cuRAND, see ``_candidates``, then names for the linker to look for."""
+    """Paths where cuBLAS or cuRAND may be, in the order of ``_candidates``, then names for the dynamic linker."""
     found = _candidates(f"libcu{what}", ("nvidia/cu13", f"nvidia/cu{what}"))
     return [*map(str, found), *(f"libcu{what}.so.{release}" for release in (13, 12, 10))]
 
@@ -84,7 +88,7 @@ def _candidates(name: str, packages: Sequence[str]) -> list[Path]:
 
 
 def header_folders() -> list[Path]:
-    """Folders with the toolkit's headers (``cuda_fp16.h``, ``cuda/std``), of the first place that has them."""
+    """The folders with the toolkit's headers (``cuda_fp16.h``, ``cuda/std``), from the first place that has them."""
     places = [folder / "include" for folder in toolkits()]
     packages = [place / package / "include" for place in _site_packages() for package in _HEADER_PACKAGES]
     toolkit = next((place for place in places if (place / "cuda_fp16.h").is_file()), None)

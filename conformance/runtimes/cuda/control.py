@@ -24,14 +24,14 @@ _OF_THE_MACHINE = (35, 100, 803, 804)
 
 
 class NoCuda(RuntimeError):
-    """No driver, no GPU, no NVRTC or too old ones; the message says which and what to do."""
+    """There is no driver, GPU or NVRTC, or it is too old. The message says which, and what to do."""
 
 
 class CudaRuntime(HostLibraries, OnDevice):
-    """The runtime library of this process; see ``conformance.runtimes.Runtime`` for what the attributes mean.
+    """The cuda runtime in this process. ``conformance.runtimes.kind.Runtime`` says what the attributes mean.
 
-    A kernel that faults takes the device's context with it, and so the process's use of the device. Launchers call
-    CUDA's own runtime, which is in their library: it uses the context that is current here.
+    A kernel that faults destroys the device's context, so this process can no longer use the device. Launchers call
+    CUDA's own runtime, which is in their library; it uses the context that is current here.
     """
 
     compile_options: tuple[str, ...] = ()
@@ -55,11 +55,12 @@ class CudaRuntime(HostLibraries, OnDevice):
 
     @property
     def description(self) -> str:
+        """The version of CUDA that the driver supports, and the compiler, in words."""
         version = self._library.hipcudaDriverVersion()
         return f"cuda runtime, driver for CUDA {version // 1000}.{version % 1000 // 10}, {self.compiler.split(' (')[0]}"
 
     def message(self) -> str:
-        """What the last failed call has to say: kernel, launch geometry and cause."""
+        """The runtime's message about the last failed call: kernel, launch geometry and cause."""
         return (self._library.hipcudaLastMessage() or b"").decode(errors="replace")
 
     def load_launchers(self, code: bytes, what: str) -> int:
@@ -110,8 +111,10 @@ class CudaRuntime(HostLibraries, OnDevice):
         return error, (name.value or b"").decode(errors="replace"), (text.value or b"").decode(errors="replace")
 
     def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
-        """The kernels of a loaded module: name and parameters' sizes in bytes, types unknown; ``None`` where the
-        driver cannot tell (before CUDA 12.4)."""
+        """The kernels of a loaded module: names, and the sizes of parameters in bytes; their types are not known.
+
+        ``None`` where the driver cannot tell (before CUDA 12.4).
+        """
         text = self._library.hipcudaModuleKernels(handle)
         if text is None:
             return None
@@ -123,7 +126,7 @@ class CudaRuntime(HostLibraries, OnDevice):
 
 
 def open_cuda_libraries(folder: Path) -> tuple[ctypes.CDLL, ctypes.CDLL]:
-    """Load the runtime's libamdhip64 and libhiprtc of ``folder``, for hip-python too."""
+    """Load libamdhip64 and libhiprtc of the cuda runtime from ``folder``, so that hip-python finds them."""
     hip, rtc = folder / "libamdhip64.so", folder / "libhiprtc.so"
     opened = [ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL) for path in (hip, rtc)]
     bind(hip, rtc)
@@ -131,8 +134,10 @@ def open_cuda_libraries(folder: Path) -> tuple[ctypes.CDLL, ctypes.CDLL]:
 
 
 def open_cuda_runtime() -> CudaRuntime:
-    """Build where needed, load, look for driver and NVRTC. Raises ``NoCuda``, ``NoCompiler``, ``BuildError`` and
-    ``InfrastructureError``."""
+    """Build the libraries if needed, load them, and look for driver and NVRTC.
+
+    Raises ``NoCuda``, ``NoCompiler``, ``BuildError`` and ``InfrastructureError``.
+    """
     return CudaRuntime(prepare_cuda())
 
 
@@ -148,8 +153,11 @@ print(count.value, library.hipcudaLastMessage().decode(errors="replace") if fail
 
 @lru_cache(maxsize=1)
 def nvidia_devices() -> tuple[int, str]:
-    """How many GPUs NVIDIA's driver shows, and why there are none; asked in a process of its own, so that the driver
-    stays out of this one. Raises ``NoCompiler`` and ``BuildError``."""
+    """The number of GPUs that NVIDIA's driver shows, and why there is none.
+
+    It is asked in a process of its own, so that the driver is not loaded into this one. Raises ``NoCompiler`` and
+    ``BuildError``.
+    """
     library = build(cuda_plan()) / "libamdhip64.so"
     command = [sys.executable, "-P", "-c", _PROBE, str(library)]
     try:

@@ -38,9 +38,9 @@ _NOT_FOR_NVCC = ("-O", "-W", "-w", "-g", "-f", "-m")
 
 @cache
 def compiler_for(arch: str) -> LibraryCompiler | str:
-    """What makes shared libraries for the GPU ``arch`` (``sm_90``), or in a sentence what to install for that.
+    """The compiler of shared libraries for the GPU ``arch`` (``sm_90``), or a sentence that says what to install.
 
-    It is the nvcc that ``CANDLE_PARITY_NVCC`` names, else of PATH, else of a toolkit.
+    It is the nvcc of ``CANDLE_PARITY_NVCC``, else of PATH, else of a toolkit.
     """
     named = os.environ.get(ENVIRONMENT)
     on_path = shutil.which("nvcc")
@@ -61,7 +61,8 @@ def compiler_for(arch: str) -> LibraryCompiler | str:
 
 
 def nvcc_flags(flags: Sequence[str]) -> list[str]:
-    """nvcc's options for ``flags``, clang's, the source as the last of them: all that have a meaning for nvcc."""
+    """nvcc's options for clang's options ``flags``, of which the last is the source. Those that mean nothing to nvcc
+    are left out."""
     *options, source = flags
     given: list[str] = []
     cuda, standard, rest = source.endswith(".cu"), "c++17", iter(options)
@@ -86,7 +87,7 @@ def nvcc_flags(flags: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
-    """``NVCC OPTIONS... SOURCE``, of which nvcc becomes this process."""
+    """The program ``NVCC OPTIONS... SOURCE``: translates the options and becomes nvcc."""
     nvcc, *flags = sys.argv[1:]
     os.execv(nvcc, [nvcc, *nvcc_flags(flags)])
 

@@ -15,13 +15,13 @@ _MAPS = Path("/proc/self/maps")
 
 
 class WrongLibrary(RuntimeError):
-    """This process has another libamdhip64 than the one that was meant, or several."""
+    """This process has loaded another libamdhip64 than the one that was meant, or several."""
 
 
 def bind(hip: Path, rtc: Path | None) -> None:
-    """Have hip-python open ``hip`` and ``rtc``; call it before anything of hip-python is called.
+    """Have hip-python open the libraries ``hip`` and ``rtc``. Call it before any function of hip-python.
 
-    Raises ``RuntimeError`` naming the package when hip-python is not installed.
+    Raises ``RuntimeError``, which names the package, where hip-python is not installed.
     """
     libraries = {"amdhip64": hip, "hiprtc": rtc} if rtc is not None else {"amdhip64": hip}
     # Both, where both are: 7.2 installed over 10 leaves the packages that 10 had brought.

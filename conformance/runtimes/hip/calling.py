@@ -39,7 +39,7 @@ _NOT_READY = 600
 
 
 class Misuse(Exception):
-    """A launcher that ended and did what it must not do; the message says what."""
+    """A launcher has ended, and did what it must not do; the message says what."""
 
 
 _C_TYPES: dict[str, Any] = {
@@ -58,10 +58,11 @@ pointers."""
 
 
 class PreparedCall:
-    """A call of a host function whose buffers lie on the device already.
+    """A call of a host function. Its buffers are on the device already.
 
-    ``function.handle`` is its address, or calls a vendor's library, ``types`` are keys of ``_C_TYPES``, ``slots`` the
-    eight bytes of each argument, ``None`` for the stream.
+    ``function.handle`` is the function's address, or a Python function that calls a vendor's library. ``types`` are the
+    types of the arguments, keys of ``_C_TYPES``. ``slots`` are the arguments, eight bytes each, ``None`` for the
+    stream.
     """
 
     def __init__(
@@ -83,14 +84,14 @@ class PreparedCall:
         self._values = [kind.from_buffer_copy(slot) for kind, slot in zip(kinds, given, strict=True)]
 
     def start(self) -> None:
-        """Call, and look at nothing."""
+        """Call the function, and check nothing."""
         self._call(*self._values)
 
     def run(self) -> None:
-        """Call, wait, and look at the last error: a launcher returns nothing.
+        """Call the function, wait for the device, and check HIP's last error, as a launcher itself returns nothing.
 
-        Raises ``HipError`` for a fault of a kernel, and ``Misuse`` for work on another stream, for an error that is
-        left pending, and for a library that answers with one.
+        Raises ``HipError`` for a fault of a kernel. Raises ``Misuse`` for work on another stream, for an error that is
+        left pending, and for a library that answers with an error.
         """
         device, runtime = self._device, cast(LauncherRuntime, self._device.runtime)
         device.synchronize()  # the stream waits for no copy and no other one
@@ -120,10 +121,11 @@ class PreparedCall:
             )
 
     def strays(self, changed: Callable[[], bool]) -> bool | None:
-        """Whether the launcher does work that does not wait for its stream: it is called a second time, with the stream
-        held, and then its buffers have ``changed``. ``None`` where that is unknown: it waits for the stream itself.
+        """Whether the launcher's work does not wait for its stream.
 
-        Raises ``HipError`` for a fault of a kernel.
+        It is called again while the stream is held. If its buffers have ``changed`` before the stream goes on, the work
+        was elsewhere. ``None`` where that cannot be told, because the launcher waits for the stream itself. Raises
+        ``HipError`` for a fault of a kernel.
         """
         device, held = self._device, holding(self._device)
         device.synchronize()
@@ -143,15 +145,15 @@ class PreparedCall:
 
 @cache
 def holding(device: Device) -> HoldingRuntime:
-    """What holds streams of ``device``: its runtime, or a host function."""
+    """What can hold streams of ``device``: its runtime, or else a host function."""
     return device.runtime if isinstance(device.runtime, HoldingRuntime) else HostFunctionHold(device)
 
 
 class HostFunctionHold:
-    """A ``HoldingRuntime`` for ``device``.
+    """Holds a stream of ``device`` by a host function that waits; see the module's text.
 
-    The function is the C library's fgetc on a socket that gives up after ``HELD_SECONDS``: hip-python 7.2 keeps the
-    interpreter's lock while it waits for the device, and no function written in Python could end then.
+    The function is the C library's ``fgetc`` on a socket, which gives up after ``HELD_SECONDS``. A Python function
+    would not do: hip-python 7.2 keeps the interpreter's lock while it waits for the device, so that it could never end.
     """
 
     def __init__(self, device: Device) -> None:
@@ -167,7 +169,7 @@ class HostFunctionHold:
         self._event: Any = None
 
     def hold(self, stream: int) -> bool:
-        """See ``HoldingRuntime``; the device is idle."""
+        """See ``HoldingRuntime``. The device has to be idle."""
         hip = self._device.hip
         while self._left():
             self._theirs.recv(1)

@@ -42,7 +42,7 @@ _CACHE_LIMIT = 24 << 20
 
 @dataclass(frozen=True)
 class Module:
-    """A loaded code object; ``code`` is its bytes, which HIP may read as long as the module lives."""
+    """A loaded code object. ``code`` are its bytes, which HIP may read as long as the module is loaded."""
 
     handle: Any
     code: bytes
@@ -51,7 +51,7 @@ class Module:
 
 @dataclass(frozen=True)
 class HostModule:
-    """A loaded source that was compiled with its host code; ``handle`` is the runtime's number of it."""
+    """A loaded library of host functions and kernels. ``handle`` is the number that the runtime gave it."""
 
     handle: int
     code: bytes
@@ -59,7 +59,7 @@ class HostModule:
 
 @dataclass(frozen=True)
 class Function:
-    """A kernel of a loaded module, a launcher by its address, or what calls a library."""
+    """A function to start: a kernel of a loaded module, a launcher by its address, or a call of a vendor's library."""
 
     name: str
     handle: Any
@@ -67,8 +67,8 @@ class Function:
 
 @dataclass(frozen=True)
 class FunctionResources:
-    """What a function takes: registers of a thread, local (scratch) bytes of a thread, static shared bytes of a block,
-    and the blocks of the asked size that a multiprocessor (compute unit) holds at a time."""
+    """What a kernel needs: registers per thread, local (scratch) memory per thread and static shared memory per block
+    in bytes, and how many blocks of the given size a compute unit (multiprocessor) can hold at a time."""
 
     registers: int
     local: int
@@ -77,10 +77,10 @@ class FunctionResources:
 
 
 class Prepared:
-    """A launch whose arguments lie on the device already.
+    """A launch of a kernel. Its arguments are on the device already.
 
-    ``slots`` are the bytes of each kernel parameter: eight, or of a struct a multiple of eight. ``shape`` is grid
-    (x, y, z), block (x, y, z) and dynamic shared memory in bytes, ``what`` describes the launch for errors.
+    ``slots`` are the bytes of each parameter: eight, or a multiple of eight for a struct. ``shape`` is grid (x, y, z),
+    block (x, y, z) and dynamic shared memory in bytes. ``what`` describes the launch, for errors.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Prepared:
         self.params = (ctypes.c_void_p * len(slots))(*islice(places, len(slots)))
 
     def start(self) -> None:
-        """Launch, and do not wait; raises ``HipError`` when the launch is refused."""
+        """Launch on the null stream without waiting. Raises ``HipError`` where the launch is refused."""
         result = self._device.hip.hipModuleLaunchKernel(self._function.handle, *self.shape, None, self.params, None)
         if int(result[0]):
             self._device.check("hipModuleLaunchKernel", result, self.what)
@@ -103,8 +103,8 @@ class Prepared:
 class Device:
     """One device of the opened runtime.
 
-    Raises ``HipError`` when the device cannot be taken, ``RuntimeError`` naming the package when hip-python is not
-    installed, and ``WrongLibrary`` when hip-python has opened another library than the runtime's.
+    Raises ``HipError`` where the device cannot be used, ``RuntimeError`` where hip-python is not installed, and
+    ``WrongLibrary`` where hip-python has opened another library than the runtime's.
     """
 
     def __init__(self, runtime: Runtime, ordinal: int = 0) -> None:
@@ -141,24 +141,32 @@ class Device:
             return properties
 
     def check(self, call: str, result: tuple[Any, ...], what: str = "") -> Any:
+        """The value that a function of hip-python returned besides its HIP result; ``None`` where it returned only the
+        result.
+
+        ``call`` is the function's name, ``what`` is what it was called for. Raises ``HipError`` for a result other than
+        success.
+        """
         code = int(result[0])
         if code:
             raise HipError(call, code, str(getattr(result[0], "name", result[0])), what, self.detail(result[0]))
         return result[1] if len(result) > 1 else None
 
     def detail(self, code: Any) -> str:
-        """What is known of the result ``code``: the runtime's own message, else HIP's text."""
+        """What is known of the HIP result ``code``, in words: the runtime's own message, else HIP's text."""
         detail = self.runtime.message()
         return detail if detail else _text(self.hip.hipGetErrorString(code))
 
     # ---- load
 
     def compiler_identity(self) -> str:
-        """What decides, next to the source and options, the code object: the runtime, its compiler and the target."""
+        """What a code object depends on besides source and options: the runtime, its compiler and the target. Cache
+        keys contain it."""
         return f"{self.runtime.identity} hiprtc {hiprtc_version()} {self.arch}"
 
     def load(self, code: bytes, what: str = "a code object") -> Module:
-        """The module of ``code``, loaded once per content; raises ``HipError`` when it is none for this device."""
+        """The module of ``code``, which is loaded once for each content. Raises ``HipError`` where the device does not
+        take it."""
         digest = hashlib.sha256(code).hexdigest()
         module = self._modules.get(digest)
         if module is None:
@@ -167,7 +175,7 @@ class Device:
         return module
 
     def function(self, module: Module | HostModule, name: str) -> Function | None:
-        """The kernel ``name`` of ``module``, or its host function by its address; ``None`` where it defines none."""
+        """The kernel ``name`` of ``module``, or its host function; ``None`` where it has none of that name."""
         if isinstance(module, HostModule):
             address = cast("LauncherRuntime", self.runtime).symbol(module.handle, name)
             return None if address is None else Function(name, address)
@@ -179,25 +187,25 @@ class Device:
         return module.functions[name]
 
     def load_launchers(self, code: bytes, what: str) -> HostModule:
-        """The module of a source that was compiled with its host code; raises ``HipError``."""
+        """Load ``code``, a library of host functions and kernels. Raises ``HipError``."""
         return HostModule(cast("LauncherRuntime", self.runtime).load_launchers(code, what), code)
 
     def stream(self) -> int:
-        """The stream that launchers are given: not the null stream, which too much would be on by mistake."""
+        """The stream that launchers are given. It is not the null stream, on which too much would be by mistake."""
         if self._stream is None:
             flags = 1  # hipStreamNonBlocking
             self._stream = self.check("hipStreamCreateWithFlags", self.hip.hipStreamCreateWithFlags(flags))
         return int(self._stream)
 
     def is_allocated(self, base: int) -> bool:
-        """Whether ``base`` is where a live allocation begins."""
+        """Whether a live allocation begins at the address ``base``."""
         result = self.hip.hipMemGetAddressRange(base)
         return int(result[0]) == 0 and int(result[1]) == base
 
     # ---- what a function takes, and how long it takes
 
     def resources(self, function: Function, launch: Launch) -> FunctionResources:
-        """What ``function`` takes, and how many blocks of ``launch`` a multiprocessor holds."""
+        """What the kernel ``function`` needs, and how many blocks of ``launch`` a compute unit holds."""
         kinds, hip = self.hip.hipFunction_attribute, self.hip
         registers, local, shared = (
             int(self.check("hipFuncGetAttribute", hip.hipFuncGetAttribute(kind, function.handle)))
@@ -214,51 +222,54 @@ class Device:
         )
 
     def static_shared(self, function: Function) -> int:
-        """The bytes of a block's ``__shared__`` variables that ``function`` has."""
+        """The static shared memory (``__shared__`` variables) of a block of ``function``, in bytes."""
         kind = self.hip.hipFunction_attribute.HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
         return int(self.check("hipFuncGetAttribute", self.hip.hipFuncGetAttribute(kind, function.handle)))
 
     def event(self) -> Any:
-        """A new event; lives as long as the process."""
+        """A new event, which lives as long as the process."""
         return self.check("hipEventCreate", self.hip.hipEventCreate())
 
     def mark(self, event: Any) -> None:
-        """Have ``event`` take the time when the device has come this far."""
+        """Record ``event`` on the null stream: it takes the time when the device gets there."""
         self.check("hipEventRecord", self.hip.hipEventRecord(event, None))
 
     def milliseconds(self, first: Any, last: Any) -> float:
-        """The time between two events, both of the past."""
+        """The milliseconds between two events that the device has passed."""
         return float(self.check("hipEventElapsedTime", self.hip.hipEventElapsedTime(first, last)))
 
     # ---- device memory that outlives a launch; addresses are numbers
 
     def allocate(self, size: int) -> int:
-        """``size`` bytes; raises ``HipError`` when the device has no room."""
+        """The address of ``size`` new bytes of device memory. Raises ``HipError`` where the device has no room."""
         return int(self.check("hipMalloc", self.hip.hipMalloc(max(size, 1)), f"{size} bytes"))
 
     def free(self, address: int) -> None:
+        """Free the allocation at ``address``."""
         self.check("hipFree", self.hip.hipFree(address))
 
     def upload(self, address: int, data: NDArray[Any]) -> None:
+        """Copy the array ``data`` to ``address`` on the device, and wait for it."""
         self.write(address, data.ctypes.data, data.nbytes)
 
     def copy(self, to: int, source: int, size: int) -> None:
-        """Start copying ``size`` bytes on the device."""
+        """Start a copy of ``size`` bytes from ``source`` to ``to``, both on the device."""
         self.check("hipMemcpyDtoDAsync", self.hip.hipMemcpyDtoDAsync(to, source, size, None))
 
     def fill(self, address: int, byte: int, size: int) -> None:
-        """Start setting ``size`` bytes to ``byte``."""
+        """Start setting ``size`` bytes at ``address`` to ``byte``."""
         self.check("hipMemsetAsync", self.hip.hipMemsetAsync(address, byte, size, None))
 
     # ---- launch
 
     def prepare(self, function: Function, launch: Launch, addresses: Mapping[str, int]) -> Prepared:
-        """``launch`` with each buffer's allocation at ``addresses[name]``; keep it until the launch has ended."""
+        """``launch`` ready to start, with the allocation of each buffer at ``addresses[name]``. Keep it until the
+        launch has ended."""
         shape = (*launch.grid, *launch.block, launch.shared)
         return Prepared(self, function, shape, argument_bytes(launch, addresses), describe(launch))
 
     def synchronize(self, what: str = "") -> None:
-        """Wait for all that was started; raises ``HipError`` naming ``what`` when one of it failed."""
+        """Wait for everything that was started. Raises ``HipError``, which names ``what``, where something failed."""
         result = self.hip.hipDeviceSynchronize()
         if int(result[0]):
             self.check("hipDeviceSynchronize", result, what)
@@ -278,7 +289,7 @@ class Device:
                 self.check("hipMemcpy", result)
 
     def take(self, size: int) -> int:
-        """``size`` bytes of device memory, as freed by ``give_back`` or new."""
+        """The address of ``size`` bytes of device memory: kept by ``give_back``, or new."""
         cached = self._free.get(size)
         if cached:
             self._free_bytes -= size
@@ -286,7 +297,8 @@ class Device:
         return self.allocate(size)
 
     def give_back(self, base: int, size: int) -> None:
-        """Keep an allocation for the next of its size, or free it and all that is kept where that is much already."""
+        """Keep the allocation of ``size`` bytes at ``base`` for the next of its size. If much is kept already, free it
+        and all that."""
         if self._free_bytes + size > _CACHE_LIMIT:
             for each in (base, *chain.from_iterable(self._free.values())):
                 self.hip.hipFree(each)
@@ -298,8 +310,10 @@ class Device:
 
 
 def argument_bytes(launch: Launch, addresses: Mapping[str, int]) -> list[bytes]:
-    """The bytes of each argument, eight or of a struct a multiple of eight, with each buffer's allocation at
-    ``addresses[name]``; zeros for a stream."""
+    """The bytes of each argument of ``launch``, with the allocation of each buffer at ``addresses[name]``.
+
+    Eight bytes each, or a multiple of eight for a struct; zeros for a stream.
+    """
     from conformance.cases.launch import Buffer, Bytes, Scalar  # an executor never needs them
 
     def pointer(name: str, offset: int) -> bytes:
@@ -321,7 +335,7 @@ def argument_bytes(launch: Launch, addresses: Mapping[str, int]) -> list[bytes]:
 
 
 def device_count() -> int:
-    """How many devices the bound runtime shows; raises ``HipError`` when it cannot tell."""
+    """The number of devices of the bound runtime. Raises ``HipError`` where it cannot tell."""
     from hip import hip
 
     api: Any = hip
@@ -332,7 +346,7 @@ def device_count() -> int:
 
 
 def describe(launch: Launch) -> str:
-    """``uexp_f32<<<grid (1,1,1), block (1024,1,1), 0 bytes shared>>>``."""
+    """A launch in words: ``uexp_f32<<<grid (1,1,1), block (1024,1,1), 0 bytes shared>>>``."""
     if launch.types:
         return launch.kernel
     grid, block = (",".join(map(str, shape)) for shape in (launch.grid, launch.block))

@@ -20,8 +20,9 @@ UNSUPPORTED = (NO_BINARY, NOT_SUPPORTED)
 class HipError(RuntimeError):
     """A HIP call that failed.
 
-    ``call`` is the HIP function, ``code`` its numeric result, ``name`` the result's name, ``what`` what was launched
-    or loaded, ``detail`` what the runtime adds. ``before_launch`` says that a launch was being prepared.
+    ``call`` is the HIP function, ``code`` and ``name`` are its result as number and name, ``what`` is what was launched
+    or loaded, and ``detail`` what the runtime adds. ``before_launch`` says that it happened before the kernel was
+    launched.
     """
 
     def __init__(
@@ -43,28 +44,30 @@ class HipError(RuntimeError):
 
     @property
     def is_unsupported(self) -> bool:
-        """Whether the runtime cannot run the kernel at all, which is not the kernel's doing."""
+        """Whether the runtime cannot run the kernel at all, which is not the kernel's fault."""
         return self.call in ("hipModuleLaunchKernel", "hipLaunchKernel") and self.code in UNSUPPORTED
 
     @property
     def is_timeout(self) -> bool:
+        """Whether the kernel was stopped because it did not end."""
         return self.code == TIMEOUT
 
     @property
     def lacks_memory(self) -> bool:
-        """Whether there was no room for a launch's buffers: nothing of the kernel's doing."""
+        """Whether there was no room for the buffers of a launch, which is not the kernel's fault."""
         return self.call == "hipMalloc" and self.code == OUT_OF_MEMORY
 
     @property
     def status(self) -> Literal["crash", "timeout"]:
-        """What a kernel is whose launch ended with this: which code a fault has differs between releases of ROCm."""
+        """The status of a kernel whose launch ended with this error. The codes for faults differ between releases of
+        ROCm."""
         return "timeout" if self.is_timeout else "crash"
 
     def with_detail(self, *more: str) -> HipError:
-        """The same error with ``more`` of what is known."""
+        """The same error, with ``more`` added to its detail."""
         detail = "; ".join(text for text in (self.detail, *more) if text)
         return HipError(self.call, self.code, self.name, self.what, detail, self.before_launch)
 
     def with_places(self, placed: Callable[[str], str]) -> HipError:
-        """The same error with ``placed`` made of its detail."""
+        """The same error, with ``placed(detail)`` as its detail."""
         return HipError(self.call, self.code, self.name, self.what, placed(self.detail), self.before_launch)

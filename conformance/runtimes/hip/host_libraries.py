@@ -18,9 +18,10 @@ _SYMBOL_NOT_FOUND, _INIT_FAILED = 302, 303
 
 
 class HostLibraries:
-    """What ``LauncherRuntime`` asks for, of a runtime that cannot tell what a launcher does.
+    """The base of runtimes that load launchers as shared libraries and cannot tell what a launcher does
+    (``LauncherRuntime``).
 
-    Libraries find the runtime's functions in the process: nothing but the runtime may be what they are linked with.
+    The libraries find the functions of HIP in this process, so they must not be linked with another libamdhip64.
     """
 
     def __init__(self) -> None:

@@ -26,9 +26,11 @@ _POINTERS = ("handle", "alpha", "beta", "a", "b", "c")
 
 @dataclass(frozen=True)
 class ProductsApi(vendor_library.Api):
-    """How a library spells it: functions (of ``products`` the first that it has: hipBLAS of ROCm 6 takes other types
-    under the name without _v2), further arguments of ``products``, and numbers: of no transpose and of one, of dtypes,
-    of the type of the sums without and with reduced precision.
+    """How one vendor's library spells its matrix products: a row of the table.
+
+    It has the names of functions, of which the first that the library has is taken (hipBLAS of ROCm 6 takes other types
+    under the names without _v2). It has the further arguments of ``products``, and the numbers that stand for "not
+    transposed", "transposed", each dtype, and the type of the sums without and with reduced precision.
     """
 
     products: list[str]
@@ -44,15 +46,17 @@ APIS = apis(ProductsApi, __file__)
 
 
 class Products:
-    """An opened library; ``about`` names it with its version and file."""
+    """An opened library of matrix products. ``about`` is its name with version and file."""
 
     def __init__(self, library: ctypes.CDLL, api: ProductsApi, about: str) -> None:
         self._library, self._api, self.about = library, api, about
         self._handle: ctypes.c_void_p | None = None
 
     def call(self, name: str) -> Callable[..., None]:
-        """The call of the spec ``name``, such as ``gemm_f16``: it takes its arguments as ctypes has them, and raises
-        ``Misuse`` where the library answers with an error."""
+        """The function of the spec ``name``, such as ``gemm_f16``. It takes its arguments as ctypes values.
+
+        It raises ``Misuse`` where the library answers with an error.
+        """
         api, kind = self._api, name.rpartition("_")[2]
         double = kind == "f64"
         spelled = api.of_doubles if double else next(one for one in api.products if hasattr(self._library, one))
@@ -86,7 +90,8 @@ class Products:
 
 
 def open_products(paths: Iterable[str]) -> Products:
-    """The library that the environment names, else the first of ``paths``. Raises ``NoLibrary``."""
+    """Open the library that the environment names, else the first of ``paths`` that can be opened. Raises
+    ``NoLibrary``."""
     return Products(*opened("matrix products", VARIABLE, APIS, paths))
 
 

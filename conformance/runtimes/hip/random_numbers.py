@@ -21,7 +21,8 @@ _ARGUMENTS = ["out", "count", "stride", "mean", "std", "seed", "other", "stream"
 
 @dataclass(frozen=True)
 class RandomApi(vendor_library.Api):
-    """How a library spells it: functions, those of numbers by dtype, and the number of the default kind."""
+    """How one vendor's library spells its random numbers: its functions, those that draw numbers by dtype, and the
+    number of the default generator."""
 
     set_seed: str
     default: int
@@ -33,14 +34,17 @@ APIS = apis(RandomApi, __file__)
 
 
 class Generators:
-    """An opened library; ``about`` names it with its version and file."""
+    """An opened library of random numbers. ``about`` is its name with version and file."""
 
     def __init__(self, library: ctypes.CDLL, api: RandomApi, about: str) -> None:
         self._library, self._api, self.about = library, api, about
 
     def call(self, name: str) -> Callable[..., None]:
-        """As ``Products.call``, such as ``rand_normal_f32``. Parts of the result, ``stride`` apart: two of a generator
-        with ``seed``, one of another with it, one of a generator with the ``other`` seed."""
+        """The function of the spec ``name``, such as ``rand_normal_f32``; it raises as that of ``Products.call``.
+
+        It fills four parts of the result, ``stride`` elements apart: two in turn from one generator with ``seed``, one
+        from another generator with ``seed``, and one from a generator with the seed ``other``.
+        """
         _, distribution, kind = name.split("_")
         spelled = getattr(self._api, distribution)[kind]
         number: Any = ctypes.c_double if kind == "f64" else ctypes.c_float
@@ -68,5 +72,6 @@ class Generators:
 
 
 def open_generators(paths: Iterable[str]) -> Generators:
-    """The library that the environment names, else the first of ``paths``. Raises ``NoLibrary``."""
+    """Open the library that the environment names, else the first of ``paths`` that can be opened. Raises
+    ``NoLibrary``."""
     return Generators(*opened("random numbers", VARIABLE, APIS, paths))

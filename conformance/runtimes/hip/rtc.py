@@ -12,7 +12,7 @@ from conformance.toolchains.compile_error import CompileError
 
 
 class RtcError(RuntimeError):
-    """A hiprtc call that failed though it has nothing to do with the source: ``call`` with the result's number and
+    """A call of hiprtc failed for a reason that is not the source's. It has the call, and the result's number and
     name."""
 
     def __init__(self, call: str, code: int, name: str) -> None:
@@ -21,15 +21,16 @@ class RtcError(RuntimeError):
 
 
 def hiprtc_version() -> str:
-    """``9.0``, as the loaded library reports it; raises ``RuntimeError`` when hip-python is not installed."""
+    """The version that the loaded hiprtc reports, such as ``9.0``. Raises ``RuntimeError`` where hip-python is not
+    installed."""
     return ".".join(str(number) for number in _hiprtc().hiprtcVersion()[1:])
 
 
 def compile_source(source: str, name: str, options: Sequence[str]) -> bytes:
-    """The code object of ``source``, which messages call ``name``.
+    """The code object of the text ``source``, which messages call ``name``, compiled with ``options``.
 
-    Raises ``CompileError`` with the log, ``RtcError`` when hiprtc itself fails, and ``RuntimeError`` when hip-python is
-    not installed.
+    Raises ``CompileError`` with the log, ``RtcError`` where hiprtc itself fails, and ``RuntimeError`` where hip-python
+    is not installed.
     """
     rtc = _hiprtc()
     program = _checked("hiprtcCreateProgram", rtc.hiprtcCreateProgram(source.encode(), name.encode(), 0, None, None))

@@ -15,7 +15,7 @@ from conformance.runtimes.hip.calling import Misuse
 
 @dataclass(frozen=True)
 class Api:
-    """How a library spells what makes a handle, and what gives it a stream."""
+    """How a vendor's library spells the functions that make a handle and give it a stream. A row of a JSON file."""
 
     name: str
     create: str
@@ -26,17 +26,20 @@ A = TypeVar("A", bound=Api)
 
 
 class NoLibrary(RuntimeError):
-    """No library that can be used; the message says which were tried and what to do."""
+    """There is no library that can be used. The message says which were tried and what to do."""
 
 
 def apis(kind: type[A], module: str) -> list[A]:
-    """The rows of the JSON file beside ``module``."""
+    """The rows of the JSON file that lies next to ``module``."""
     return [kind(name, **row) for name, row in json.loads(Path(module).with_suffix(".json").read_text()).items()]
 
 
 def opened(what: str, variable: str, known: Sequence[A], paths: Iterable[str]) -> tuple[ctypes.CDLL, A, str]:
-    """The library that ``variable`` names, else the first of ``paths`` that can be opened, of ``what``; its name with
-    version and file. Raises ``NoLibrary``."""
+    """Open a library: the one that the variable ``variable`` names, else the first of ``paths`` that can be opened.
+
+    Returns it with its row of ``known`` and its name with version and file. ``what`` says in errors what it is for.
+    Raises ``NoLibrary``.
+    """
     named = os.environ.get(variable)
     tried = []
     for path in [named] if named else paths:
@@ -54,7 +57,7 @@ def opened(what: str, variable: str, known: Sequence[A], paths: Iterable[str]) -
 
 
 def checked(library: ctypes.CDLL, function: str, *arguments: Any) -> None:
-    """Call ``function``; raises ``Misuse`` where the library answers with an error."""
+    """Call ``function`` of ``library``. Raises ``Misuse`` where it answers with an error."""
     status = getattr(library, function)(*arguments)
     if status:
         raise Misuse(f"{function} answers with status {status}")

@@ -29,7 +29,8 @@ _STRICT = ("-fno-strict-aliasing", "-ffp-contract=off", "-fno-math-errno")
 
 
 def isa_plan() -> Plan:
-    """``libamdhip64`` with the interpreter, and a ``libhiprtc`` that compiles nothing."""
+    """What to build for the isa runtime: ``libamdhip64`` with the interpreter, and a ``libhiprtc`` that compiles
+    nothing."""
     shared = tuple(CPU / "runtime" / f"{name}.cpp" for name in _SHARED)
     headers = tuple(CPU / "runtime" / name for name in _HEADERS)
     return Plan(
@@ -46,9 +47,10 @@ def isa_plan() -> Plan:
 
 
 def vector_instructions() -> tuple[str, ...]:
-    """The compiler's options for vector instructions that this processor has: lanes are arrays.
+    """The compiler's options for the vector instructions that this processor has, because lanes are arrays in the
+    interpreter.
 
-    For x86-64-v2 alone compilers split every access of 32 bytes in two, as was good for processors without AVX2.
+    For plain x86-64-v2 compilers split every access of 32 bytes in two, which was good for processors without AVX2.
     """
     try:
         text = Path("/proc/cpuinfo").read_text()

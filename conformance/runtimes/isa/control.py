@@ -17,7 +17,7 @@ from conformance.runtimes.kind import LaunchCounts
 
 
 class IsaRuntime(WatchedCalls, HostLibraries):
-    """The runtime library of this process; see ``conformance.runtimes.Runtime`` for what the attributes mean."""
+    """The isa runtime in this process. ``conformance.runtimes.kind.Runtime`` says what the attributes mean."""
 
     guards_memory = True
     compile_options: tuple[str, ...] = ()
@@ -46,27 +46,31 @@ class IsaRuntime(WatchedCalls, HostLibraries):
 
     @property
     def description(self) -> str:
+        """The interpreted target and this machine's processor, in words."""
         deviating = f"; approximate instructions deviate, seed {self.perturb}" if self.perturb else ""
         return f"AMD machine code for {self.target}, interpreted on {processor()}{deviating}"
 
     def set_option(self, key: str, value: object) -> None:
-        """Set a runtime option (``hipisa.h`` lists them); raises ``ValueError`` with the runtime's message."""
+        """Set an option of the interpreter; ``hipisa.h`` lists them. Raises ``ValueError`` with the runtime's
+        message."""
         if self._library.hipisaSetOption(key.encode(), str(value).encode()):
             raise ValueError(f"the isa runtime takes no {key}={value}: {self.message()}")
 
     def set_order(self, order: str) -> None:
-        """Order of blocks, and of a block's waves, in the next launches: ``forward``, ``reverse``, ``shuffle:SEED``.
+        """Set the order of blocks, and of the waves in a block, for the next launches: ``forward``, ``reverse`` or
+        ``shuffle:SEED``.
 
-        Behind a ``+`` it may have what differs from it: option ``otherwise`` of ``hipisa.h``.
+        A ``+`` and a value of the option ``otherwise`` of ``hipisa.h`` may follow.
         """
         name, _, what = order.partition("+")
         self.set_option("order", name)
         self.set_option("otherwise", what or "none")
 
     def confine(self) -> str:
-        """What guards: a kernel's code is data here, each of whose accesses is checked, and it can call nothing.
+        """What guards this process, in words. A kernel's code is data for the interpreter: every access is checked, and
+        it can call nothing.
 
-        The process is confined when host code of launchers is loaded, but not where it has to write sites.
+        The process is confined when the host code of launchers is loaded, unless it has to write sites.
         """
         self._confines = not self._writes
         unless = " (not confined with CANDLE_PARITY_ISA_SITES)" if self._writes else " as on the cpu runtime"
@@ -87,15 +91,15 @@ class IsaRuntime(WatchedCalls, HostLibraries):
         return ()
 
     def message(self) -> str:
-        """What the last failed call has to say: kernel, block, thread and cause."""
+        """The interpreter's message about the last failed call: kernel, block, thread and cause."""
         return (self._library.hipisaLastMessage() or b"").decode(errors="replace")
 
     def executed(self) -> int:
-        """How many instructions waves have executed in this process."""
+        """The number of instructions that waves have executed in this process."""
         return int(self._library.hipisaExecuted())
 
     def counted(self, launches: Callable[[], object]) -> LaunchCounts:
-        """What the launches that ``launches`` makes come to; what it raises is raised."""
+        """The counts of the launches that ``launches`` makes; what it raises is raised."""
         self.set_option("counts", 1)
         try:
             launches()
@@ -108,10 +112,15 @@ class IsaRuntime(WatchedCalls, HostLibraries):
         return LaunchCounts.of(values[:known], int(self._library.hipisaLineBytes()), banks)
 
     def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
-        """Read from the code object's bytes, not asked of the runtime."""
+        """``None``: the kernels are read from the code object's bytes and not asked of the runtime."""
         return None
 
 
 def open_isa_runtime(target: str, threads: int | None = None, perturb: int = 0, sites: str | None = None) -> IsaRuntime:
-    """Build where needed, load, set up. Raises ``NoCompiler`` and ``BuildError``."""
+    """Build the libraries if needed, load them, and set the interpreter up for ``target``.
+
+    ``threads`` is the number of host threads, ``perturb`` the seed by which approximate instructions deviate (0: they
+    do not). ``sites`` is where the interpreter writes which instructions of each kernel it executed, for the harness's
+    own tests. Raises ``NoCompiler`` and ``BuildError``.
+    """
     return IsaRuntime(build(isa_plan()), target, threads, perturb, sites)

@@ -12,13 +12,13 @@ from conformance.runtimes.rocm.search import Installation, chosen
 
 
 class NoRocm(RuntimeError):
-    """No library of ROCm's, or one that cannot be opened; the message says which and what to do."""
+    """There is no library of ROCm, or it cannot be opened. The message says which, and what to do."""
 
 
 class RocmRuntime(OnDevice, HostLibraries):
-    """ROCm's libamdhip64 and libhiprtc, those of ``installation`` or the first that is found.
+    """ROCm's libamdhip64 and libhiprtc in this process: those of ``installation``, or the first that is found.
 
-    Raises ``NoRocm`` when there is none or it cannot be opened. No device is asked for.
+    No device is asked for. Raises ``NoRocm`` where there is none or it cannot be opened.
     """
 
     description = "ROCm"
@@ -47,7 +47,7 @@ class RocmRuntime(OnDevice, HostLibraries):
 
 
 def lacking(installation: Installation | None) -> str:
-    """What keeps ``installation`` from being opened, or "", as far as its files say."""
+    """Why ``installation`` cannot be opened, as far as its files show; "" where nothing speaks against it."""
     if installation is None:
         return "no libamdhip64.so was found; install ROCm, or set ROCM_PATH to where it is"
     return (

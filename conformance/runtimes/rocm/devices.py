@@ -48,8 +48,8 @@ _KERNEL = Path("/proc/sys/kernel/osrelease")
 
 @dataclass(frozen=True)
 class AmdDevice:
-    """A GPU: its number among those that HIP shows, architecture with features (``gfx90a:sramecc+:xnack-``), wave
-    size, compute units, and whether it is part of the processor."""
+    """A GPU that HIP shows: its number, its architecture with features (``gfx90a:sramecc+:xnack-``), wave size and
+    compute units, and whether it is part of the processor."""
 
     ordinal: int
     name: str
@@ -64,16 +64,16 @@ class AmdDevice:
 
     @property
     def processor(self) -> str:
-        """The architecture without features."""
+        """The architecture without features: ``gfx90a``."""
         return self.arch.partition(":")[0]
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What HIP says of the machine: its devices, or ``why`` there are none, in a sentence that says what to do.
+    """What HIP says of this machine: its devices, or ``why`` there are none, in a sentence that says what to do.
 
-    ``hip`` is the version of the HIP runtime, ``driver`` that of the kernel driver; empty where unknown. ``emulator``
-    is set where the devices are an emulator's.
+    ``hip`` is the version of the HIP runtime and ``driver`` that of the kernel driver; empty where unknown.
+    ``emulator`` is set where the devices are an emulator's.
     """
 
     devices: tuple[AmdDevice, ...]
@@ -84,7 +84,7 @@ class Probe:
 
 
 def probe() -> Probe:
-    """Ask the installation that is used for its devices."""
+    """Ask the HIP installation for its devices, in a process of its own."""
     if without := lacking(chosen()):
         return Probe((), cause(without))
     done = run_bounded(own_python(_PROGRAM), SECONDS)
@@ -104,14 +104,15 @@ def probe() -> Probe:
 
 @lru_cache(maxsize=1)
 def probed() -> Probe:
-    """The AMD GPUs of this machine, asked for once."""
+    """The answer of ``probe``, which is asked once per process."""
     return probe()
 
 
 def of_one_architecture(devices: Iterable[AmdDevice]) -> tuple[tuple[AmdDevice, ...], tuple[AmdDevice, ...]]:
     """The devices to use, all of one architecture, and those that are left out.
 
-    Cards before what is integrated in a processor, then the most compute units in all, then HIP's own order.
+    Cards come before GPUs that are part of a processor, then the architecture with the most compute units in all, then
+    HIP's own order.
     """
     groups: dict[str, list[AmdDevice]] = {}
     for device in devices:
@@ -129,7 +130,7 @@ def of_one_architecture(devices: Iterable[AmdDevice]) -> tuple[tuple[AmdDevice, 
 
 @dataclass(frozen=True)
 class Node:
-    """A device node: whether this user may read and write it, and the group that may."""
+    """A device node such as ``/dev/kfd``: whether this user may read and write it, and the group that may."""
 
     path: Path
     usable: bool
@@ -141,7 +142,7 @@ class Node:
 
 
 def nodes() -> list[Node]:
-    """/dev/kfd and the render nodes, as far as they are there."""
+    """``/dev/kfd`` and the render nodes, those that are there."""
     try:
         render = sorted((DEV / "dri").glob("renderD*"))
     except OSError:
@@ -155,12 +156,12 @@ def visible() -> dict[str, str]:
 
 
 def groups() -> list[str]:
-    """The names of this process's groups."""
+    """The names of the groups of this process."""
     return [_group(number) for number in sorted({os.getegid(), *os.getgroups()})]
 
 
 def cause(text: str) -> str:
-    """``text``, HIP's own words for showing no device, with the cause that the machine shows, and what to do."""
+    """HIP's ``text`` for showing no device, with the cause that this machine shows, and what to do."""
     found = nodes()
     closed = [node for node in found if not node.usable]
     wanted = sorted({node.group for node in closed})
@@ -197,8 +198,11 @@ def _group(number: int) -> str:
 
 
 def emulator() -> str:
-    """The emulator that is loaded into this process and the library's name, ``rocjitsu (librocjitsu_kmd.so)``; empty
-    without one. A libamdhip64 of this harness is one: a run inside of ``candle-parity emulate`` finds it as ROCm's."""
+    """The emulator that is loaded into this process, with its library: ``rocjitsu (librocjitsu_kmd.so)``; empty without
+    one.
+
+    A libamdhip64 of this harness counts as one: a run inside of ``candle-parity emulate`` finds it as ROCm's.
+    """
     if hasattr(ctypes.CDLL(None), _OF_OWN):
         return f"{OWN_EMULATOR} (libamdhip64.so)"
     try:
@@ -211,7 +215,7 @@ def emulator() -> str:
 
 
 def driver_version() -> str:
-    """The amdgpu driver's version; the one that is part of Linux has Linux's."""
+    """The version of the amdgpu driver; that of Linux for the driver that is part of it."""
     for file, what in ((_MODULE_VERSION, "amdgpu "), (_KERNEL, "amdgpu of Linux ")):
         try:
             return what + file.read_text().strip()
@@ -221,7 +225,7 @@ def driver_version() -> str:
 
 
 def print_answer() -> None:
-    """Print what ``probe`` reads; runs in the process that is asked."""
+    """Print what ``probe`` reads; the process that it starts calls this."""
     print(_MARK + json.dumps(_answer()), flush=True)
 
 

@@ -17,12 +17,15 @@ _ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
 
 
 def folder_flags(folders: Sequence[str], rocm: Sequence[str]) -> tuple[str, ...]:
-    """The options ``folders`` of a source, then ``rocm``, then our stand-ins: a port's own headers come first."""
+    """The options for include folders: those of a source (``folders``), then ROCm's (``rocm``), then our stand-ins.
+
+    So a port's own headers come first.
+    """
     return (*folders, *rocm, f"-I{stand_ins()}")
 
 
 def stand_ins() -> Path:
-    """A new temporary folder of empty headers, under the names of those whose content hiprtc supplies itself."""
+    """A new temporary folder of empty headers, named as those whose content hiprtc supplies itself."""
     from conformance.runtimes.cpu.build import forwarding_headers, write_headers
 
     folder = Path(tempfile.mkdtemp(prefix="candle-parity-"))
@@ -31,8 +34,11 @@ def stand_ins() -> Path:
 
 
 def missing_header(log: str, flags: Sequence[str]) -> str | None:
-    """ROCm's header that a compilation failed for where ROCm's headers are not installed, or are of a release that has
-    it not, in words, else ``None``. ``flags`` are the compiler's options."""
+    """The header of ROCm's that a compilation with this ``log`` failed for, in words, and why it is missing.
+
+    ROCm's headers are not installed, or they are of a release without it. ``None`` where the source is at fault.
+    ``flags`` are the compiler's options.
+    """
     absent = _ABSENT.search(log)
     if absent is None or absent[1] not in OF_ROCM:
         return None

@@ -31,7 +31,7 @@ LINKER_CACHE = Path("/etc/ld.so.cache")
 
 @dataclass(frozen=True)
 class Installation:
-    """A libamdhip64 with the libhiprtc and the headers that belong to it.
+    """A libamdhip64, with the libhiprtc and the headers that belong to it.
 
     ``origin`` says how it was found. ``include`` is the folder with ``hip/hip_runtime.h``; ``None`` where ROCm's
     headers are not installed.
@@ -47,7 +47,8 @@ class Installation:
         return f"{self.hip} ({self.origin}{lacks})"
 
     def identity(self) -> str:
-        """Changes whenever one of the files that compile or run kernels does: paths, sizes, times of writing."""
+        """A text that changes with every file that compiles or runs kernels: paths, sizes and times. Cache keys contain
+        it."""
         comgr = newest(self.hip.parent, COMGR)
         files = [file.resolve() for file in (self.hip, self.rtc, comgr) if file is not None]
         return " ".join(f"{file} {(facts := file.stat()).st_size} {facts.st_mtime_ns}" for file in files)
