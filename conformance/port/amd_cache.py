@@ -31,8 +31,11 @@ _RUNS = 3
 
 @dataclass(frozen=True)
 class AmdCode:
-    """A code object; ``fresh`` when it was compiled now and not taken from the cache. ``broken`` are the kernels of the
-    source that do not compile, and are not in it."""
+    """A code object for an AMD target.
+
+    ``fresh`` says that it was compiled now and not taken from the cache. ``broken`` are the kernels of the source that
+    do not compile and are missing from it.
+    """
 
     code: bytes
     fresh: bool
@@ -40,17 +43,18 @@ class AmdCode:
 
 
 def amd_objects() -> ObjectFolder:
-    """Where the code objects are kept."""
+    """The cache folder of code objects for AMD targets."""
     return ObjectFolder(cache_folder() / "amd")
 
 
 def compile_for(
     toolchain: AmdToolchain, source: KernelSource, target: AmdTarget, options: BuildOptions, more: Sequence[str] = ()
 ) -> AmdCode:
-    """The code object of ``source`` for ``target``, or of what compiles of it, through the cache.
+    """The code object of ``source`` for ``target``, through the cache. Kernels that do not compile are left out.
 
-    A source without hip/hip_runtime.h that does not compile is tried with the headers that hiprtc supplies. Raises
-    ``CompileFailure`` where no kernel compiles, or the errors lead to none, and ``SourceError``.
+    A source that does not include hip/hip_runtime.h and does not compile is tried again with the headers that hiprtc
+    supplies. Raises ``CompileFailure`` where nothing compiles or the errors do not lead to single kernels, and
+    ``SourceError``.
     """
     source.text()  # clang skips a NUL, at which hipRTC ends a source: neither verdict would hold for the other
     tree = _Tree.of(source, options)
@@ -74,7 +78,7 @@ def compile_for(
 
 
 def is_for_hipcc(source: KernelSource, options: BuildOptions) -> bool:
-    """Whether a source names HIP's main header; one that does not may be written for hiprtc, which supplies it."""
+    """Whether a source includes HIP's main header. One that does not may be meant for hiprtc, which supplies it."""
     starts, folders = (source.path, *options.forced), (source.path.parent, *options.include_dirs, source.root)
     return _MAIN in reached(starts, folders).hip or any(str(header) == _MAIN for header in options.forced)
 
@@ -159,10 +163,10 @@ def _compile_rest(
 
 
 def compile_cached(toolchain: AmdToolchain, source: Path, target: AmdTarget, options: Sequence[str] = ()) -> AmdCode:
-    """The code object of ``source`` for ``target``, through the cache; ``options`` are words of the compiler's.
+    """The code object of the file ``source`` for ``target``, through the cache; ``options`` are words of the compiler.
 
-    An object is known by every file that the compiler read, headers of the system included (``compiling.keys``), and is
-    used while they are unchanged; ``take_warnings`` names one that is damaged. Failures are not kept. Raises
+    The cache knows an object by every file that the compiler read, the system's headers included (``compiling.keys``),
+    and uses it while they are unchanged. ``take_warnings`` names one that was damaged. Failures are not kept. Raises
     ``CompileFailure``.
     """
     path = source.resolve()

@@ -38,13 +38,13 @@ _GENERIC = {
 
 
 class CompressedBundle(AmdError):
-    """A bundle that nothing here can decompress: no fault of the bundle's."""
+    """A bundle that nothing here can decompress, because a package is missing. The bundle itself may be right."""
 
 
 def amd_entries(data: bytes, label: str) -> list[tuple[str, bytes]] | None:
-    """The code objects for AMD GPUs in an offload bundle, with their targets; ``None`` for what is not a bundle.
+    """The code objects for AMD GPUs in an offload bundle, each with its target; ``None`` where ``data`` is no bundle.
 
-    Raises ``AmdError``, and ``CompressedBundle`` where a package is missing.
+    ``label`` names it in errors. Raises ``AmdError``, and ``CompressedBundle`` where a package is missing.
     """
     if data.startswith(_COMPRESSED):
         data = _decompressed(data, label)
@@ -57,8 +57,10 @@ def amd_entries(data: bytes, label: str) -> list[tuple[str, bytes]] | None:
 
 
 def choose(targets: Sequence[str], arch: str) -> int | None:
-    """Which of ``targets`` a device of ``arch`` (``gfx942:sramecc+:xnack-``) takes: the one that says most; ``None``
-    where there is none for it."""
+    """The index of the one of ``targets`` that a device of ``arch`` (``gfx942:sramecc+:xnack-``) takes.
+
+    Of several it is the one that names most features; ``None`` where there is none.
+    """
     fitting = [(_specific(target), number) for number, target in enumerate(targets) if _runs_on(target, arch)]
     return max(fitting, key=lambda row: (row[0], -row[1]))[1] if fitting else None
 

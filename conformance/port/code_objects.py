@@ -42,7 +42,8 @@ _NOTE_METADATA = 32
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument that the caller passes: its place in the argument segment, in bytes, and its value kind."""
+    """A parameter of a kernel that the caller passes: its offset and size in the argument segment, in bytes, and its
+    value kind."""
 
     offset: int
     size: int
@@ -50,6 +51,7 @@ class Argument:
 
     @property
     def is_pointer(self) -> bool:
+        """Whether it is a pointer to global memory."""
         return self.kind == "global_buffer"
 
 
@@ -57,9 +59,10 @@ class Argument:
 class KernelObject:
     """A kernel of a code object.
 
-    ``vgprs`` and ``sgprs`` are registers, ``vgpr_spills`` and ``sgpr_spills`` registers written to memory, ``lds`` the
-    static shared memory of a block, ``scratch`` the memory of a thread and ``kernarg`` the argument segment, all three
-    in bytes; ``wave`` is in lanes and ``max_workgroup`` in threads. ``None`` where the object does not say.
+    ``vgprs`` and ``sgprs`` are numbers of registers, ``vgpr_spills`` and ``sgpr_spills`` of registers that were written
+    to memory. ``lds`` is the static shared memory of a block, ``scratch`` the memory of a thread, and ``kernarg`` the
+    size of the argument segment, all in bytes. ``wave`` is in lanes, ``max_workgroup`` in threads. ``None`` where the
+    code object does not say.
     """
 
     name: str
@@ -77,7 +80,7 @@ class KernelObject:
 
 @dataclass(frozen=True)
 class CodeObject:
-    """The kernels of a code object by name; ``target`` is ``gfx942``, or ``gfx90a:xnack-`` with features. ``elf`` is
+    """A code object: its kernels by name, its ``target`` (``gfx942``, or ``gfx90a:xnack-`` with features), and ``elf``,
     the file that they were read from."""
 
     target: str
@@ -93,9 +96,9 @@ DAMAGE = (
 
 
 def read_code_objects(path: Path) -> list[CodeObject]:
-    """The code objects in ``path``: one, or one per AMD target of an offload bundle.
+    """The code objects in the file ``path``: one, or one for each AMD target of an offload bundle.
 
-    Raises ``AmdError`` for a file that cannot be read or is not an AMD code object.
+    Raises ``AmdError`` for a file that cannot be read or is no AMD code object.
     """
     try:
         data = read_bytes(path, _MOST)
@@ -108,9 +111,9 @@ def read_code_objects(path: Path) -> list[CodeObject]:
 
 
 def code_for(data: bytes, arch: str, label: str) -> tuple[CodeObject, bytes]:
-    """The code object in ``data`` (an ELF file or an offload bundle) that a device of ``arch`` takes, and its bytes.
+    """The code object that a device of ``arch`` takes, and its bytes. ``data`` is an ELF file or an offload bundle.
 
-    Raises ``AmdError``, ``OtherDevice`` where there is none for that device, and ``CompressedBundle``.
+    Raises ``AmdError``; ``OtherDevice`` where there is none for the device; ``CompressedBundle``.
     """
     entries = amd_entries(data, label)
     if entries is None:
@@ -128,7 +131,7 @@ def code_for(data: bytes, arch: str, label: str) -> tuple[CodeObject, bytes]:
 
 
 def embedded(library: bytes, arch: str, label: str) -> bytes:
-    """The code object for a device of ``arch`` in a shared library that was compiled with its host code.
+    """The code object for a device of ``arch`` inside of a shared library with host functions.
 
     Raises ``AmdError`` as ``code_for``, also where the library has none.
     """
@@ -147,7 +150,7 @@ _EMBEDDED = ".hip_fatbin"
 
 
 def parse(data: bytes, label: str) -> CodeObject:
-    """The code object in ``data``; ``label`` names it in errors. Raises ``AmdError``."""
+    """The code object whose bytes are ``data``; ``label`` names it in errors. Raises ``AmdError``."""
     if not data.startswith(b"\x7fELF"):
         raise AmdError(f"{label}: is not a code object (an ELF file or an offload bundle was expected)")
     try:
@@ -215,7 +218,7 @@ _LITERALS = range(0, 33, 4)
 
 
 def undefined(elf: ELFFile) -> str | None:
-    """The first undefined symbol and the functions that use it, in words; ``None`` where there is none."""
+    """The first undefined symbol and the functions that use it, in words; ``None`` where every symbol is defined."""
     table = elf.get_section_by_name(".dynsym")
     if not isinstance(table, SymbolTableSection):
         return None
@@ -249,7 +252,7 @@ def _users(elf: ELFFile, table: SymbolTableSection, name: str) -> Iterator[str]:
 
 
 def functions(elf: ELFFile, tables: Iterable[SymbolTableSection] | None = None) -> Iterator[tuple[str, int, bytes]]:
-    """Name, address and code of each function in the symbol ``tables``, by default all of ``elf``."""
+    """Name, address and machine code of each function in the symbol ``tables``; by default in all tables of ``elf``."""
     if tables is None:
         tables = (section for section in elf.iter_sections() if isinstance(section, SymbolTableSection))
     seen: set[int] = set()

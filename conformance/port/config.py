@@ -41,7 +41,11 @@ _EXPRESSION = "an integer or an expression in quotes"
 
 @dataclass(frozen=True)
 class KnownFailure:
-    """A failure that the authors know: of which kernels, in which cases (all), where (everywhere), why, and a link."""
+    """A failure that the port declares: a row ``[[known_failures]]``.
+
+    ``kernels`` is a pattern. ``case``, ``runtime`` and ``arch`` restrict the row; ``None`` stands for all. ``reason``
+    says why it fails, ``link`` is an address about it.
+    """
 
     kernels: str
     reason: str
@@ -53,7 +57,7 @@ class KnownFailure:
 
 @dataclass(frozen=True)
 class Excluded:
-    """Kernels and launchers that the port does not have, and why."""
+    """Kernels and launchers that the port does not have, and why: a row ``[[exclude]]``."""
 
     kernels: str
     reason: str
@@ -61,8 +65,10 @@ class Excluded:
 
 @dataclass(frozen=True)
 class Config:
-    """The content of one file, with paths made absolute; nothing but its form is checked. ``settings`` are the options
-    that it gives, ``forced_includes`` of them as they are written."""
+    """The content of one ``candle-parity.toml``. Paths are absolute. Only the form of the content was checked.
+
+    ``settings`` are the options that the file gives. ``forced_includes`` in them are spelled as in the file.
+    """
 
     file: Path
     settings: Settings = NO_SETTINGS
@@ -78,21 +84,23 @@ class Config:
 
 
 def config_beside(kernels: Path) -> Config | None:
-    """The file of the tree at ``kernels``: in the folder (the file's folder, for a single file), else next to it.
+    """The declaration of the tree at ``kernels``: in the folder (for a single file: its folder), else in the folder
+    above.
 
-    Raises ``SourceError``, as ``read_config``.
+    ``None`` where there is none. Raises ``SourceError`` as ``read_config``.
     """
     return config_in(folders_of(kernels))
 
 
 def config_in(folders: Iterable[Path]) -> Config | None:
-    """What the first of ``folders`` with such a file declares; raises ``SourceError``, as ``read_config``."""
+    """The declaration in the first of ``folders`` that has one; ``None`` for none. Raises ``SourceError`` as
+    ``read_config``."""
     file = next(filter(None, map(config_file_in, folders)), None)
     return None if file is None else read_config(file)
 
 
 def config_file_in(folder: Path) -> Path | None:
-    """The file in ``folder`` that declares a port, as ``folder`` is spelled; ``None`` where there is none.
+    """The file in ``folder`` that declares a port; ``None`` where there is none.
 
     Raises ``SourceError`` where there are two, and for a ``pyproject.toml`` that names us and cannot be read.
     """
@@ -104,7 +112,7 @@ def config_file_in(folder: Path) -> Path | None:
 
 
 def misnamed_in(folders: Iterable[Path]) -> list[Path]:
-    """The files in ``folders`` that somebody may have meant as the declaration and that nothing reads:
+    """The files in ``folders`` that were probably meant as the declaration and that nothing reads, by their names:
     ``candle_parity.toml``, ``.candle-parity.toml``, ``Candle-Parity.toml``, ``candle-parity.yml``."""
     found = []
     for folder in folders:
@@ -117,9 +125,10 @@ def misnamed_in(folders: Iterable[Path]) -> list[Path]:
 
 
 def unread(config: Config | None, folders: Iterable[Path]) -> list[str]:
-    """A sentence for each file in ``folders`` that looks like the declaration and is none, next to ``config``.
+    """A sentence for each file of ``misnamed_in`` in ``folders``.
 
-    Raises ``SourceError`` where there is no other: what its authors declare would be left out of the verdict.
+    Raises ``SourceError`` where there is no declaration beside it (``config`` is ``None``), as what the authors declare
+    would be missing from the verdict.
     """
     found = [
         f"{file} is not read: a port is declared in a file called {OPTIONS_FILE}, or in {PYPROJECT}"
@@ -131,8 +140,8 @@ def unread(config: Config | None, folders: Iterable[Path]) -> list[str]:
 
 
 def folders_of(kernels: Path) -> list[Path]:
-    """Where the tree at ``kernels`` may be declared: in the folder (the file's folder, for a single file), or next to
-    it."""
+    """The folders in which the tree at ``kernels`` may be declared: the folder itself (for a single file: its folder),
+    then the one above."""
     path = kernels.resolve()
     return [path.parent] if path.is_file() else [path, path.parent]
 
@@ -168,8 +177,10 @@ def _toml(file: Path) -> dict[str, Any]:
 
 
 def read_config(file: Path) -> Config:
-    """The content of ``file``; raises ``SourceError`` for one that cannot be read or is not TOML, an unknown key, and a
-    value of the wrong kind, naming file and key."""
+    """The content of ``file``. Raises ``SourceError``, which names file and key.
+
+    It does so for a file that cannot be read or is not TOML, for an unknown key, and for a value of the wrong kind.
+    """
     content: Any = _toml(file)
     where = str(file)
     if file.name == PYPROJECT:

@@ -18,12 +18,12 @@ _SUFFIXES = (*HEADER_SUFFIXES, *CODE_OBJECT_SUFFIXES)
 
 
 def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
-    """16 hexadecimal digits over names and contents of the sources, headers and code objects at ``path``, and over
-    ``options``: macros, dialect, standard, and the headers outside ``path`` that the sources reach through them.
+    """A digest (16 hexadecimal digits) of the sources, headers and code objects at ``path``, their names, and
+    ``options``.
 
-    Every other file that the sources mention counts too (``mentioned``): a header without a suffix or outside of
-    ``path``, data that is embedded, whatever names it. A file that cannot be read counts as such: the kernels in it
-    report the consequence.
+    ``options`` count with macros, dialect, standard, and the headers outside of ``path`` that sources reach through
+    them. Every other file that the sources mention counts too (``mentioned``): a header without a suffix, embedded
+    data. A file that cannot be read counts as such; its kernels report the consequence.
     """
     root = path.resolve()
     files = _files(root)
@@ -52,8 +52,8 @@ def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
 
 
 def files_of(path: Path, options: BuildOptions = NO_OPTIONS) -> set[Path]:
-    """The files that a run of the kernels at ``path`` reads: sources, headers and code objects there, and what sources
-    reach through ``options``; paths may be links."""
+    """The files that a run of the kernels at ``path`` reads: sources, headers and code objects there, and what the
+    sources reach through ``options``. The paths may be links."""
     files = _files(path.resolve())
     return {*files, *_reached(_starts(files, options), options.include_dirs)}
 

@@ -31,16 +31,17 @@ _Length = int | Callable[[int, int], int]
 
 
 def generation(processor: str) -> int | None:
-    """9, 10, 11 or 12 for ``gfx942``, ``gfx1030`` or ``gfx12-generic``; ``None`` for others."""
+    """The generation of an AMD GPU: 9, 10, 11 or 12 for ``gfx942``, ``gfx1030`` or ``gfx12-generic``; ``None`` for
+    others."""
     name = processor.partition(":")[0].removeprefix("gfx")
     major = name.partition("-")[0] if "-" in name else name[:-2]
     return int(major) if major in ("9", "10", "11", "12") else None
 
 
 def instructions(code: bytes, gen: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Each instruction of ``code``, which begins with one: its offset in bytes, its words (32 bits each).
+    """The instructions of ``code``, which begins with one: the offset of each in bytes, and its words of 32 bits.
 
-    Encodings that the generation ``gen`` does not have count as one word.
+    An encoding that the generation ``gen`` does not have counts as one word.
     """
     words = struct.unpack(f"<{len(code) // 4}I", code[: len(code) // 4 * 4])
     place = 0

@@ -25,14 +25,15 @@ _WIDE = 8
 
 
 def stem(name: str) -> str:
-    """What a source that defines launcher ``name`` spells out, whatever its macros paste: the first two words."""
+    """The part of the launcher's name that its source has to spell out, whatever its macros paste: the first two
+    words."""
     return "_".join(name.split("_")[:2])
 
 
 def full_text(source: KernelSource, options: BuildOptions) -> bytes:
-    """The file ``source`` and the headers that it includes; nothing of a code object.
+    """The bytes of the file ``source`` and the headers that it includes; empty for a code object.
 
-    Of one whose headers no compiler can read, the file itself: what is wrong is reported where it is compiled.
+    If its headers cannot be read, only those of the file: the error is reported where it is compiled.
     """
     if source.is_code_object:
         return b""
@@ -51,7 +52,7 @@ def may_define(source: KernelSource, names: Collection[str], options: BuildOptio
 
 
 def identifiers(source: KernelSource) -> frozenset[str]:
-    """The identifiers in the file ``source``, and the words of its comments."""
+    """The identifiers in the file ``source``, words of comments included."""
     return frozenset(re.findall(r"\w+", _read(source.path).decode(errors="replace"), re.ASCII))
 
 
@@ -64,17 +65,20 @@ def _read(file: Path) -> bytes:
 
 
 def spells(source: KernelSource, name: str) -> bool:
-    """Whether the file ``source`` has the word ``name``."""
+    """Whether ``name`` is one of the ``identifiers`` of ``source``."""
     return name in identifiers(source)
 
 
 def launchers_in(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:
-    """The host functions with C linkage that ``source`` defines, by name; raises ``ScanError``."""
+    """The host functions with C linkage that ``source`` defines, by name. Raises ``ScanError``."""
     return {one.name: one for one in scan_source(source, options).functions if one.extern_c}
 
 
 def host_functions(source: KernelSource, options: BuildOptions, *, extern_c: bool) -> dict[str, Definition]:
-    """Those with C linkage, or the others, whose symbols are mangled; empty where the source cannot be read so."""
+    """The host functions of ``source`` with C linkage (``extern_c``), or those without, whose symbols are mangled.
+
+    Empty where the source cannot be read.
+    """
     try:
         return {one.name: one for one in scan_source(source, options).functions if one.extern_c == extern_c}
     except ScanError:
@@ -82,8 +86,10 @@ def host_functions(source: KernelSource, options: BuildOptions, *, extern_c: boo
 
 
 def difference(launcher: Kernel, definition: Definition) -> str | None:
-    """How the parameters of ``definition`` differ from Candle's as a caller sees it, in words; ``None`` where they do
-    not. What a pointer points to does not matter to a caller."""
+    """How the parameters of ``definition`` differ from Candle's, in words; ``None`` where a caller sees no difference.
+
+    A caller does not see what a pointer points to.
+    """
     wanted, given = launcher.params, definition.params
     if len(given) != len(wanted):
         return f"has {len(given)} parameters, Candle's has {len(wanted)} ({', '.join(map(spelled, wanted))})"
@@ -127,10 +133,11 @@ class Unlinked(NamedTuple):
 
 
 def explained(why: str, source: KernelSource, others: Iterable[KernelSource], options: BuildOptions) -> Unlinked:
-    """``why``, a compiler's or loader's words about ``source``, with what it names of ``others``, and what to do.
+    """The error ``why`` of a compiler or loader about ``source``, with the sources among ``others`` that it names, and
+    what to do.
 
-    A host function of another source is there when the port is linked, and so are ROCm's libraries; a device function
-    is not, unless it was compiled with ``-fgpu-rdc``.
+    A host function of another source is there when the port is linked, and so are ROCm's libraries. A device function
+    of another source is not, unless it was compiled with ``-fgpu-rdc``.
     """
     found = _UNDEFINED.search(why)
     if found is None:

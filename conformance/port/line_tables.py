@@ -44,7 +44,7 @@ class _Body:
 
 
 class Frame(NamedTuple):
-    """A function, by its name with the arguments of a template, and the place in it; line 0 where that is unknown."""
+    """A function, by its name with template arguments, and the place in it. The line is 0 where it is unknown."""
 
     function: str
     file: str
@@ -53,15 +53,18 @@ class Frame(NamedTuple):
 
 @dataclass
 class LineTable:
-    """Where the instructions of a code object come from; empty without line tables, or with damaged ones."""
+    """Where the instructions of a code object come from. Empty for one without line tables, or with damaged ones."""
 
     addresses: list[int] = field(default_factory=list)
     places: list[Place | None] = field(default_factory=list)
     bodies: list[_Body] = field(default_factory=list)
 
     def frames(self, address: int) -> list[Frame]:
-        """The function that the instruction at ``address`` is of, then those that it was inlined into, with the place
-        in each; the last one is the function that the linker knows."""
+        """The function whose code is at ``address``, then the functions into which it was inlined, each with the place
+        in it.
+
+        The last one is the function that the linker knows.
+        """
         at = bisect_right(self.addresses, address) - 1
         place = self.places[at] if at >= 0 else None
         begins, inside = self._segments
@@ -74,11 +77,12 @@ class LineTable:
         return found if found or place is None else [Frame("", *place)]
 
     def stack(self, address: int) -> list[Place]:
-        """The place of the instruction at ``address``, then those of the calls that were inlined around it."""
+        """The place of the instruction at ``address``, then those of the calls around it that were inlined."""
         return [(frame.file, frame.line) for frame in self.frames(address) if frame.line]
 
     def own(self, address: int, root: Path | None = None) -> Place | None:
-        """The innermost of these places that is below ``root``, if given, or in no header of a compiler or of ROCm.
+        """The innermost of these places that is below ``root``; without ``root``, that is in no header of a compiler or
+        of ROCm.
 
         Compilers name files below ``root`` relative to the folder above it.
         """
@@ -106,7 +110,7 @@ class LineTable:
 
 
 def read_line_table(elf: bytes) -> LineTable:
-    """The line table of the code object ``elf``."""
+    """The line table of the code object whose bytes are ``elf``."""
     try:
         dwarf = ELFFile(BytesIO(elf)).get_dwarf_info(relocate_dwarf_sections=False)
         rows: list[tuple[int, bool, Place | None]] = []
@@ -129,8 +133,10 @@ def read_line_table(elf: bytes) -> LineTable:
 
 
 def with_places(message: str, table: Callable[[], LineTable], source: KernelSource) -> str:
-    """``message`` of a fault in code of ``source``, with ``at FILE:LINE (0x1a1c)`` in place of ``at 0x1a1c`` where the
-    line is known. ``table`` is asked for only where an address is named."""
+    """``message`` about a fault in code of ``source``, with ``at FILE:LINE (0x1a1c)`` in place of ``at 0x1a1c``.
+
+    Addresses whose line is unknown stay. ``table`` is only called where the message has an address.
+    """
 
     def placed(match: re.Match[str]) -> str:
         place = table().own(int(match["address"], 16), source.root)

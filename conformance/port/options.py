@@ -39,8 +39,10 @@ _COMPILERS_OWN = re.compile(r"(hip|rocm?\w*|hip\w+|cub|thrust)/[\w./+-]+|(cuda|h
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What every source of a tree is compiled with; all paths are absolute but those of forced headers that are the
-    compiler's to find."""
+    """What the sources of a tree are compiled with.
+
+    Paths are absolute, but for forced headers that the compiler has to find itself.
+    """
 
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
@@ -51,7 +53,8 @@ class BuildOptions:
     flags: tuple[str, ...] = ()
 
     def compiler_flags(self, first: Sequence[Path] = (), last: Sequence[Path] = ()) -> list[str]:
-        """As a compiler's options, without the dialect; ``first`` and ``last`` are folders to search around ours."""
+        """The options as words for a compiler, without the dialect. ``first`` and ``last`` are folders to search before
+        and after."""
         flags = [f"-I{folder}" for folder in dict.fromkeys((*first, *self.include_dirs, *last))]
         flags += [*self.flags, *([] if self.std is None else [f"-std={self.std}"])]
         flags += [f"-D{define}" for define in self.defines]
@@ -63,12 +66,12 @@ NO_OPTIONS = BuildOptions()
 
 
 def options_for(given: Settings = NO_SETTINGS, config: Config | None = None) -> BuildOptions:
-    """What the sources are compiled with: the options ``given`` on the command line, and those of the port's file.
+    """The options that are ``given`` on the command line, combined with those of the port's file.
 
     Given paths are relative to the working directory. A forced include that is not there is looked for in the include
-    folders, and left to the compiler where it is named as ROCm's and CUDA's own headers are. Of one origin
-    ``undefines`` come after ``defines``. Raises ``SourceError`` for a folder or header that does not exist, a
-    malformed macro or standard, a compiler option that is not known to only change code.
+    folders; if it is named as ROCm's and CUDA's own headers are, it is left to the compiler. Of each origin
+    ``undefines`` come after ``defines``. Raises ``SourceError`` for a folder or header that is not there, a malformed
+    macro or standard, and a compiler option of which it is not known that it only changes code.
     """
     config = config or Config(Path(OPTIONS_FILE))
     file, where = config.settings, str(config.file)
@@ -99,8 +102,10 @@ def options_for(given: Settings = NO_SETTINGS, config: Config | None = None) -> 
 
 
 def is_cuda(source: KernelSource, options: BuildOptions) -> bool:
-    """Whether ``source`` is CUDA's: by the dialect that is named, else a .cu file that includes no HIP header, directly
-    or not, conditions ignored."""
+    """Whether ``source`` is CUDA: by the named dialect, else because it is a .cu file that includes no header of HIP.
+
+    Includes are followed through headers, whatever conditions they stand under.
+    """
     if options.dialect != "auto":
         return options.dialect == "cuda"
     if source.path.suffix != ".cu":

@@ -35,10 +35,10 @@ _VECTOR = re.compile(r"(?:half|bfloat16|x_?)[234](?!\d)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Given:
-    """A parameter of a port's kernel as far as it is known.
+    """A parameter of a port's kernel, as far as it is known.
 
-    ``shown`` is for messages. ``type`` is its type, with typedefs followed where ``resolved``; ``size`` (in the
-    argument segment) and ``offset`` are in bytes, ``passed`` how it is passed. ``None`` where unknown.
+    ``shown`` is for messages. ``type`` is its type; typedefs were followed if it is ``resolved``. ``size`` and
+    ``offset`` in the argument segment are in bytes, and ``passed`` says how it is passed. ``None`` where unknown.
     """
 
     shown: str
@@ -51,14 +51,14 @@ class Given:
 
 
 class SignatureDifference(NamedTuple):
-    """A kind of finding and what differs, in words."""
+    """The kind of a finding, and what differs, in words."""
 
     kind: str
     message: str
 
 
 def written(params: Sequence[Param]) -> list[Given]:
-    """Parameters as a source declares them."""
+    """The parameters ``params`` as a source declares them."""
     return [Given(f"{one.type} {one.name}".replace("* ", "*").strip(), one.name, c_type(one.type)) for one in params]
 
 
@@ -75,10 +75,12 @@ def arguments(kernel: KernelObject) -> list[Given]:
 
 
 def differences(kernel: Kernel, given: Sequence[Given]) -> list[SignatureDifference]:
-    """Every difference between ``given`` and the spec's parameters; one only where count or order differ.
+    """Every difference between the parameters ``given`` and those of the spec; only one where their number or order
+    differs.
 
-    Names alone are free. Parameters whose names are all the spec's, in another order, are reported as swapped: nothing
-    else shows two swapped parameters of one type. A type that is not known (``unknown_type``) is not a difference yet.
+    Names are free. But if all names are the spec's and in another order, the parameters are reported as swapped,
+    because nothing else shows that two parameters of one type are. A type that is not known (``unknown_type``) is no
+    difference.
     """
     wanted = kernel.params
     whose, has = ("Candle's", "Candle's has") if kernel.own is None else ("its spec's", "its spec has")
@@ -94,14 +96,14 @@ def differences(kernel: Kernel, given: Sequence[Given]) -> list[SignatureDiffere
 
 
 def difference(kernel: Kernel, given: Sequence[Given] | None) -> str | None:
-    """The first difference in words, or ``None``, also where nothing is known of the parameters."""
+    """The first difference in words; ``None`` where there is none or nothing is known of the parameters."""
     found = (one.message for one in differences(kernel, given or ()) if one.kind != "unknown_type")
     return None if given is None else next(found, None)
 
 
 def have_one_form(one: Kernel, other: Kernel) -> bool:
-    """Whether one kernel of a port's can be both: they are of one family that only moves elements, and all parameters
-    are the same but for the type of what is moved, of which the width is the same."""
+    """Whether one kernel of a port can serve as both: the family only moves elements, and the parameters are the same
+    except for the type of the elements, whose width is the same."""
 
     def form(kernel: Kernel) -> list[tuple[str, bool, str, str | int]]:
         return [
@@ -114,8 +116,10 @@ def have_one_form(one: Kernel, other: Kernel) -> bool:
 
 
 def expected_arguments(kernel: Kernel) -> tuple[Argument, ...]:
-    """The arguments in order, each at the next multiple of its own size: the packing of the AMDGPU calling convention
-    for scalars and pointers, whose alignment is their size."""
+    """The arguments in order, each at the next multiple of its own size.
+
+    So the AMDGPU calling convention packs scalars and pointers, whose alignment is their size.
+    """
     from conformance.port.code_objects import Argument
 
     found: list[Argument] = []
@@ -129,7 +133,7 @@ def expected_arguments(kernel: Kernel) -> tuple[Argument, ...]:
 
 
 def spelled(parameter: Parameter) -> str:
-    """A spec's parameter as C would have it: ``f32* out``."""
+    """A parameter of a spec as C would write it: ``f32* out``."""
     star = "" if parameter.dtype.endswith("*") or not parameter.pointer else "*"
     return f"{parameter.dtype}{star} {parameter.name}"
 

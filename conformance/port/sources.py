@@ -26,10 +26,10 @@ _CODE_OBJECTS = (b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 
 @dataclass(frozen=True)
 class KernelSource:
-    """One file to compile, or one code object to load as it is.
+    """A file to compile, or a code object to load as it is.
 
-    ``root`` is the path that was given (its folder, for a single file): on the include path, and part of the cache key
-    with every header in it.
+    ``root`` is the path that was given; for a single file, its folder. It is on the include path, and all headers in it
+    are part of the cache key.
     """
 
     path: Path
@@ -37,15 +37,17 @@ class KernelSource:
 
     @property
     def is_code_object(self) -> bool:
+        """Whether it is a ``.hsaco`` file, which is not compiled."""
         return self.path.suffix in CODE_OBJECT_SUFFIXES
 
     @property
     def label(self) -> str:
-        """How reports name the file: relative to the root's parent, ``kernels/unary.hip``."""
+        """The file's name in reports, relative to the folder above the root: ``kernels/unary.hip``."""
         return f"{self.root.name}/{self.path.relative_to(self.root).as_posix()}"
 
     def label_of(self, file: str) -> str:
-        """How reports name ``file``, which the compiler says that a kernel is defined in: this source, or a header."""
+        """The name in reports of ``file``, this source or a header, in which a compiler says that a kernel is
+        defined."""
         path = Path(os.path.normpath(file))
         if not path.is_absolute():
             # Compilers work in the folder above the root, and so name a header as labels do; else it is the source.
@@ -57,20 +59,20 @@ class KernelSource:
         )
 
     def located(self, error: ScanError) -> tuple[str, str]:
-        """The place of ``error``, ``FILE`` or ``FILE:LINE`` with the file as reports name it, and what is wrong."""
+        """The place of ``error`` (``FILE`` or ``FILE:LINE``, as reports name the file), and what is wrong."""
         file = self.label_of(os.path.abspath(error.path))
         return file if error.line is None else f"{file}:{error.line}", error.problem
 
     def labelled(self, log: str) -> str:
-        """``log`` of a compiler with the files below the root as reports name them."""
+        """A compiler's ``log``, with the files below the root named as in reports."""
         return log.replace(f"{self.root}{os.sep}", f"{self.root.name}/")
 
     def text(self) -> str:
-        """The source text; raises ``SourceError`` when it cannot be read or used, as ``read_source``."""
+        """The text. Raises ``SourceError`` where it cannot be read or used, as ``read_source``."""
         return read_source(self.path)
 
     def code(self) -> bytes:
-        """The bytes of a code object; raises ``SourceError`` when it cannot be read or is not an ELF file."""
+        """The bytes of a code object. Raises ``SourceError`` where it cannot be read or is no ELF file."""
         try:
             code = read_bytes(self.path, MOST_CODE)
         except OSError as error:
@@ -80,13 +82,14 @@ class KernelSource:
         return code
 
     def mentions(self, kernel: str, module: str) -> bool:
-        """Whether this file looks like where ``kernel`` would be: named after its module, or spelling its name out."""
+        """Whether ``kernel`` seems to be in this file: it is named after the kernel's ``module``, or contains the
+        kernel's name."""
         if self.path.stem == module or self.is_code_object:
             return self.path.stem == module
         return re.search(rf"\b{re.escape(kernel)}\b", self.loose_text()) is not None
 
     def loose_text(self) -> str:
-        """The text as far as it can be read, for searching; ``text`` raises what is wrong with it."""
+        """The text as far as it can be read, for searching. It raises nothing; ``text`` does."""
         try:
             return read_bytes(self.path, MOST).decode("utf-8", "replace")
         except OSError:
@@ -94,11 +97,12 @@ class KernelSource:
 
 
 def find_sources(path: Path) -> list[KernelSource]:
-    """The kernel files at ``path``, a folder (searched through) or one file, sorted by path.
+    """The kernel files at ``path``, sorted by path; ``path`` is one file, or a folder that is searched with its
+    subfolders.
 
-    What has the name of a kernel file and cannot be read (a link to nothing, a FIFO) is included and reported for the
-    kernels that should be in it. Raises ``SourceError`` when the path does not exist, is neither folder nor file,
-    cannot be read, or holds no kernel file.
+    A kernel file that cannot be read (a link to nothing, a FIFO) is in the list, and is reported for the kernels that
+    should be in it. Raises ``SourceError`` where the path does not exist, is neither folder nor file, cannot be read,
+    or has no kernel file.
     """
     kinds = ", ".join(_WANTED)
     try:

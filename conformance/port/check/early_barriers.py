@@ -54,8 +54,12 @@ _WRITES = frozenset((0x0D, 0x0E, 0x0F, 0x1E, 0x1F, 0x4D, 0x4E, 0x4F, 0x54, 0x55,
 
 @dataclass(frozen=True)
 class EarlyBarrier:
-    """A barrier of ``function`` that its waves reach with stores in flight; ``from_source`` where the line table says
-    that it was made of HIP's barrier for a block, ``place`` then the ``FILE:LINE`` of the call."""
+    """A barrier in the kernel ``function`` that waves reach while their stores to shared memory may still be on the
+    way.
+
+    ``from_source`` says that, by the line table, it comes from HIP's barrier of a block; ``place`` is then the
+    ``FILE:LINE`` of the call.
+    """
 
     function: str
     address: int
@@ -64,7 +68,7 @@ class EarlyBarrier:
 
 
 def early_barriers(code: CodeObject) -> list[EarlyBarrier]:
-    """Such barriers in ``code``; none for a target whose encodings are not known here."""
+    """All such barriers in ``code``; none for a target whose encodings are not known here."""
     codes = _GENERATIONS.get(generation(code.target) or 0)
     if codes is None or not code.elf:
         return []

@@ -39,11 +39,11 @@ WARNING_KINDS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """One finding, ``kind`` of those above.
+    """One finding of a kind listed above.
 
-    ``kernel`` is the name it is about: as defined for what is defined, else as in the specs; empty for a whole file.
-    ``place`` is ``FILE:LINE`` (or ``FILE``) where there is one, ``intended`` the likeliest name meant, ``target`` the
-    AMD target for findings in code objects.
+    ``kernel`` is the name that it is about: as the source spells it for something that is defined, as the specs do
+    otherwise; empty for a whole file. ``place`` is ``FILE:LINE`` or ``FILE``. ``intended`` is the name that was
+    probably meant, and ``target`` the AMD target, for a finding in a code object.
     """
 
     kind: str
@@ -55,4 +55,5 @@ class CheckFinding:
 
     @property
     def is_warning(self) -> bool:
+        """Whether the finding does not affect the exit code."""
         return self.kind in WARNING_KINDS

@@ -16,8 +16,11 @@ _DTYPE_AXES = ("dtype", "src_dtype", "dst_dtype", "idx_dtype")
 
 
 def intended_names(extra: Iterable[str], missing: Collection[str]) -> dict[str, str]:
-    """For each extra name the missing name most like it (similarity of difflib, 0.8 or more, or the same words with
-    some of them twice), best pairs first, each missing name for one extra only."""
+    """For each name of ``extra`` the one of ``missing`` that was probably meant, for those that have one.
+
+    Names are alike if difflib's similarity is 0.8 or more, or if they have the same words, some of them twice. The best
+    pairs come first, and no missing name is used twice.
+    """
     pairs: list[tuple[float, str, str]] = []
     for name in extra:
         pairs += ((_NEAR, name, wanted) for wanted in missing if _says_more(name, wanted))
@@ -37,12 +40,12 @@ def _says_more(name: str, wanted: str) -> bool:
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:
-    """The name of ``names`` most like ``name``, if any is like it."""
+    """The one of ``names`` that is most like ``name``; ``None`` where none is like it."""
     return next(iter(difflib.get_close_matches(name, names, n=1, cutoff=_NEAR)), None)
 
 
 def other_dtypes(kernel: Kernel, defined: Collection[str], kernels: Mapping[str, Kernel]) -> Sequence[str]:
-    """The defined kernels that differ from ``kernel`` in dtypes only."""
+    """The defined kernels that differ from ``kernel`` only in dtypes."""
     mine = _without_dtypes(kernel)
     return [
         other.name
@@ -62,8 +65,11 @@ _NUMBERED = re.compile(r"(.*?)([0-9]+)")
 def suggested_aliases(
     pairs: Iterable[tuple[str, str]], defined: Collection[str], kernels: Collection[str]
 ) -> list[tuple[str, str]]:
-    """Lines of ``[names]`` for ``pairs`` of Candle's name and the port's: a pattern for those that differ alike, where
-    that takes no kernel's own name from it, else a line for each."""
+    """Lines for ``[names]`` of candle-parity.toml, from ``pairs`` of Candle's name and the port's.
+
+    Pairs that differ in the same way become one pattern, unless that would take a kernel's own name from it; the others
+    get a line each.
+    """
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for candle, port in pairs:
         groups.setdefault(_general(candle, port), []).append((candle, port))

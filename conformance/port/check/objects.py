@@ -25,7 +25,8 @@ _MOST_THREADS = 1024
 
 @dataclass(frozen=True)
 class ObjectFile:
-    """A code object and how reports name its file; its kernels are under Candle's ``names``, not so its functions."""
+    """A code object, with the name of its file in reports. Its kernels may be under Candle's ``names``; its functions
+    are not."""
 
     label: str
     code: CodeObject
@@ -33,13 +34,15 @@ class ObjectFile:
 
 
 def read_objects(path: Path, label: str) -> list[ObjectFile]:
-    """The code objects in one file; raises ``AmdError``."""
+    """The code objects in one file: one, or one for each target of a bundle. Raises ``AmdError``."""
     return [ObjectFile(label, code) for code in read_code_objects(path)]
 
 
 def object_under_candles_names(file: ObjectFile, names: Names) -> ObjectFile:
-    """``file`` with its kernels under Candle's names, each under all of them that it has: none, where its name is
-    Candle's for another kernel."""
+    """``file`` with each kernel under the names that Candle has for it.
+
+    That can be several names, or none if the kernel's own name is Candle's for another kernel.
+    """
     named = {
         name: replace(kernel, name=name) for port, kernel in file.code.kernels.items() for name in names.candles(port)
     }
@@ -54,10 +57,10 @@ def check_objects(
     geometry: Sequence[GeometryRow] = (),
     adapters: Sequence[AdapterRow] = (),
 ) -> list[CheckFinding]:
-    """The findings of ``files``, target by target; only ``wanted`` kernels can be missing.
+    """The findings in ``files``, target by target. Only ``wanted`` kernels can be missing.
 
-    Without ``names`` only what does not depend on names: for objects of sources that were checked themselves.
-    ``geometry`` is what the port declares of its launches, ``adapters`` are its own parameter lists.
+    With ``names`` false only findings that do not depend on names: for objects whose sources were checked already.
+    ``geometry`` and ``adapters`` are what the port declares of its launches and of its parameters.
     """
     findings: list[CheckFinding] = []
     for target in dict.fromkeys(file.code.target for file in files):
@@ -112,7 +115,7 @@ def _block_limit(kernel: KernelObject, wanted: Kernel, geometry: Sequence[Geomet
 
 
 def resources(kernel: KernelObject, label: str, target: str) -> list[CheckFinding]:
-    """Warnings of what ``kernel`` needs: spilled registers, and shared memory over the target's limit."""
+    """Warnings about what ``kernel`` needs: registers that spill, and more shared memory than the target has."""
     findings = []
     if kernel.vgpr_spills or kernel.sgpr_spills:
         message = f"spills {kernel.vgpr_spills or 0} vector and {kernel.sgpr_spills or 0} scalar registers"

@@ -24,7 +24,10 @@ OTHER_PARAMETERS = ("parameter_count", "parameter_order", "parameter_type", "poi
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What was checked (``kernels`` as given, the sources, the objects, all under Candle's ``names``) and found."""
+    """The result of a check: what was looked at, and the findings.
+
+    ``kernels`` is the path as given. Sources and objects are under Candle's ``names``.
+    """
 
     kernels: str
     tree: SourceTree
@@ -41,15 +44,17 @@ class CheckReport:
 
     @property
     def errors(self) -> list[CheckFinding]:
+        """The findings that make the exit code 1."""
         return [finding for finding in self.findings if not finding.is_warning]
 
     @property
     def warnings(self) -> list[CheckFinding]:
+        """The findings that do not."""
         return [finding for finding in self.findings if finding.is_warning]
 
 
 def report_json(report: CheckReport) -> dict[str, object]:
-    """Schema 1 of ``check --json``: every definition, every kernel of every code object, every finding."""
+    """The content of ``check --json``, schema 1: every definition, every kernel of each code object, every finding."""
     tree = report.tree
     return {
         "schema": 1,
@@ -119,7 +124,7 @@ def _hint(report: CheckReport) -> list[str]:
 
 
 def report_text(report: CheckReport) -> str:
-    """The findings by kind, and how many kernels of the specs there are."""
+    """What ``check`` prints: the findings by kind, and how many kernels of the specs are there."""
     lines: list[str] = []
     for kind, meaning in (*ERROR_KINDS.items(), *WARNING_KINDS.items()):
         found = [finding for finding in report.findings if finding.kind == kind]

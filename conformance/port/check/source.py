@@ -20,13 +20,14 @@ from conformance.text import some
 
 @dataclass(frozen=True)
 class SourceTree:
-    """The definitions of each source, in the order of the sources, and the errors of those that cannot be read."""
+    """What the sources of a tree define, in the order of the sources, and the errors of those that cannot be read."""
 
     definitions: Mapping[KernelSource, tuple[Definition, ...]]
     errors: Mapping[KernelSource, ScanError]
 
     def place(self, source: KernelSource, definition: Definition) -> str:
-        """``FILE:FIRST-LAST`` with the file relative to the parent of the tree's root."""
+        """The lines of ``definition``: ``FILE:FIRST-LAST``, with the file relative to the folder above the tree's
+        root."""
         file = definition.file.resolve()
         inside = file.is_relative_to(source.root)
         shown = f"{source.root.name}/{file.relative_to(source.root).as_posix()}" if inside else str(file)
@@ -35,8 +36,10 @@ class SourceTree:
 
 
 def under_candles_names(tree: SourceTree, names: Names) -> SourceTree:
-    """``tree`` with its kernels under Candle's names, each under all of them that it has: none, where its name is
-    Candle's for another kernel."""
+    """``tree`` with each kernel under the names that Candle has for it.
+
+    That can be several names, or none if the kernel's own name is Candle's for another kernel.
+    """
     renamed = {
         source: tuple(
             replace(definition, name=candle) for definition in found for candle in names.candles(definition.name)
@@ -47,7 +50,7 @@ def under_candles_names(tree: SourceTree, names: Names) -> SourceTree:
 
 
 def read_tree(sources: Sequence[KernelSource], options: BuildOptions = NO_OPTIONS, jobs: int = 2) -> SourceTree:
-    """Find the kernels of ``sources`` (text only), ``jobs`` at a time; nothing is compiled."""
+    """Find the kernels that ``sources`` define, with ``jobs`` preprocessors at a time. Nothing is compiled."""
 
     def one(source: KernelSource) -> list[Definition] | ScanError:
         try:
@@ -63,7 +66,7 @@ def read_tree(sources: Sequence[KernelSource], options: BuildOptions = NO_OPTION
 
 
 def check_sources(tree: SourceTree, kernels: Mapping[str, Kernel], wanted: Sequence[Kernel]) -> list[CheckFinding]:
-    """The findings of ``tree`` against ``kernels`` (all of the specs); only ``wanted`` ones can be missing."""
+    """The findings of ``tree`` against ``kernels``, all of the specs. Only ``wanted`` kernels can be missing."""
     findings = []
     for source, error in tree.errors.items():
         place, problem = source.located(error)
@@ -137,8 +140,11 @@ def _names(
 def check_launchers(
     sources: Sequence[KernelSource], options: BuildOptions, launchers: Mapping[str, Kernel], names: Names
 ) -> tuple[frozenset[str], list[CheckFinding]]:
-    """Which of ``launchers`` host functions of ``sources`` define, and what is wrong with these: other parameters, a
-    second definition, no C linkage, and a name that is near a launcher's which no source defines."""
+    """The names of the ``launchers`` that host functions of ``sources`` define, and the findings about them.
+
+    A finding is: other parameters, a second definition, no C linkage, or a name like that of a launcher which no source
+    defines.
+    """
     places: dict[str, str] = {}
     findings: list[CheckFinding] = []
     strange: dict[str, str] = {}

@@ -32,9 +32,9 @@ _NEGATED = 1 << 31
 
 @dataclass(frozen=True)
 class LostSign:
-    """The instructions of one function, or one of its source lines, that round a product plus +0 to f16.
+    """The instructions in one function, or in one of its source lines, that round the sum of a product and +0 to f16.
 
-    ``place`` is ``FILE:LINE`` where the object has a line table.
+    ``place`` is ``FILE:LINE`` where the code object has a line table.
     """
 
     function: str
@@ -44,6 +44,7 @@ class LostSign:
 
     @property
     def message(self) -> str:
+        """The finding's sentence."""
         times = "" if self.count == 1 else f" ({self.count} times)"
         return (
             f"rounds a product to f16 by {self.mnemonic} with the addend +0{times}, which loses the sign of zero: "
@@ -53,10 +54,10 @@ class LostSign:
 
 
 def lost_signs(code: CodeObject) -> list[LostSign]:
-    """What loses the sign of zero in ``code``, by function and line, in the order of the code.
+    """The places in ``code`` that lose the sign of zero, by function and line, in the order of the code.
 
-    A square has no sign to lose, and a quotient gets its own back: both are left out. Nothing is reported for a target
-    whose encodings are not known here.
+    A square has no sign to lose, and a quotient gets its sign back; both are left out. For a target whose encodings are
+    not known here nothing is reported.
     """
     gen = generation(code.target)
     if gen is None or not code.elf:

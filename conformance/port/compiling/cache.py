@@ -44,10 +44,10 @@ _WAVE_MACRO = b"__AMDGCN_WAVEFRONT_SIZE"
 
 @dataclass(frozen=True)
 class Made:
-    """A code object and who compiled it: ``hiprtc``, or ``hipcc``, which is called ``name`` in full.
+    """A code object, and its compiler: ``hiprtc`` or ``hipcc``, whose full name is ``name``.
 
-    Neither for a file that was a code object before. ``broken`` are the kernels of the source that do not compile, and
-    are not in ``code``.
+    Both are ``None`` for a file that was a code object already. ``broken`` are the kernels of the source that do not
+    compile and are missing from ``code``.
     """
 
     code: bytes
@@ -95,21 +95,23 @@ def made(
 ) -> Made:
     """The code object of ``source``: from the cache, or compiled in a child process and kept.
 
-    With ``library`` it is a shared library, which that compiler makes whatever ``compiler`` says. With ``launchers`` a
-    launcher that does not compile costs no other.
+    ``extra`` are further compiler options. ``compiler`` is ``hiprtc``, ``hipcc``, or ``auto``: hiprtc first, and hipcc
+    where hiprtc refuses the source. With ``library`` that compiler makes a shared library, whatever ``compiler`` says.
+    With ``launchers`` a launcher that does not compile costs no other.
 
-    ``extra`` are further compiler options. ``compiler`` is ``hiprtc``, ``hipcc`` or ``auto``: hiprtc, and hipcc where
-    that refuses the source. An object is known by its compiler with its target, the options, the source, and every file
-    that the compiler read (``keys``), so that no edit is missed; under ``auto`` an object of hipcc is bound to both
-    compilers. Where that cannot be known, the object is made anew each time. Headers are looked for next to the source,
-    in the options' folders, then in the root. Processes that want the same object wait for one compilation, within the
-    limits, which are of each compiler. Of a source that does not compile as a whole it is the object of what does,
-    where the errors lead to kernels (``compile_partly``).
+    The cache knows an object by its compiler with its target, the options, the source, and every file that the compiler
+    read (``keys``), so that no edit is missed. Under ``auto`` an object of hipcc is bound to both compilers. Where this
+    cannot be known, the object is made anew each time. Headers are looked for next to the source, then in the options'
+    folders, then in the root. Processes that want the same object wait for one compilation. ``limits`` hold for each
+    compiler.
 
-    Raises ``CompileError`` when nothing of the source compiles, which is so too when it takes the compiler down or
-    beyond its memory (failures are not kept), ``SourceError`` when a file cannot be read, and ``InfrastructureError``
-    when the machine cannot compile, or not in time. A cache that is damaged or cannot be written only leads to a
-    warning (``take_warnings``).
+    If the source does not compile as a whole, the object contains what does, provided that the errors lead to kernels
+    (``compile_partly``).
+
+    Raises ``CompileError`` where nothing compiles, which includes a source that crashes the compiler or exceeds its
+    memory; it is not kept. Raises ``SourceError`` where a file cannot be read. Raises ``InfrastructureError`` where the
+    machine cannot compile, or not in time. A cache that is damaged or cannot be written only leads to a warning
+    (``take_warnings``).
     """
     if source.is_code_object:
         return Made(source.code())
@@ -137,7 +139,7 @@ def made(
 
 @dataclass(frozen=True)
 class Text:
-    """What is compiled in place of the text of a source, with further ``flags`` as options."""
+    """A text to compile in place of a source's own, with further options ``flags``."""
 
     text: str
     flags: tuple[str, ...] = ()
@@ -153,11 +155,11 @@ def made_of(
     limits: CompileLimits = CompileLimits(),  # noqa: B008 (frozen)
     compiler: CompilerChoice = "hiprtc",
 ) -> Made | None:
-    """The code object of the first of ``texts`` of ``source`` that is kept, else of the last one, compiled.
+    """The code object of the first of ``texts`` that the cache has; if it has none, that of the last one, compiled.
 
-    ``None`` where that does not compile, which is remembered with what the compiler read: nothing is known of the
-    source itself then. The rest is as in ``made``, but that no part of a text is compiled, and that of ``auto`` only
-    hiprtc is asked. Raises ``SourceError`` and ``InfrastructureError``.
+    ``None`` where that does not compile. This is remembered with what the compiler read, and says nothing about the
+    source itself. Everything else is as in ``made``, except that a text is compiled as a whole or not at all, and that
+    under ``auto`` only hiprtc is asked. Raises ``SourceError`` and ``InfrastructureError``.
     """
     of_one: CompilerChoice = "hiprtc" if compiler == "auto" else compiler
     tree = TreeFolders.of(source, options)

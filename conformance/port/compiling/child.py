@@ -32,6 +32,7 @@ _LOG = 256 << 10
 
 
 def main() -> None:
+    """The program: reads a request, compiles, writes the answer."""
     die_with_parent(int(sys.argv[1]))
     request = msgpack.unpackb(sys.stdin.buffer.read())
     reads = Reads()

@@ -45,9 +45,9 @@ _INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?:include|import)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Block:
-    """Kernels that are defined on the same lines of a source, as by one use of a macro: they are cut out together.
+    """Kernels that are defined on the same lines, for example by one use of a macro. They are cut out together.
 
-    They stand in the text from ``start`` to ``end``, and name the kernels ``uses``.
+    They are the characters from ``start`` to ``end`` of the text, and name the kernels ``uses``.
     """
 
     kernels: tuple[str, ...]
@@ -58,10 +58,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Cuts:
-    """What can be cut out of ``text``: ``blocks`` in its order. ``always`` are kernels that what stays names.
+    """What can be cut out of ``text``: its ``blocks``, in order. ``always`` are kernels that the rest of the text
+    names.
 
-    ``shared`` says that code of the device may change a global variable. Kernels that are compiled apart each have a
-    copy of their own, which is all the same for constants, and would not be for what one kernel leaves for another.
+    ``shared`` says that device code may change a global variable. Kernels that are compiled apart each have a copy of
+    it. That makes no difference for constants, but it does for what one kernel leaves there for another.
     """
 
     text: str
@@ -71,11 +72,11 @@ class Cuts:
 
     @property
     def kernels(self) -> frozenset[str]:
-        """The kernels that can be left in, or cut out."""
+        """The kernels that can be cut out."""
         return frozenset(name for block in self.blocks for name in block.kernels)
 
     def text_for(self, kernels: Collection[str]) -> str:
-        """The text with ``kernels``, and with what those need and cannot be separated from, but without the others."""
+        """The text with ``kernels`` and what they need, without the other kernels."""
         left = self._left(kernels)
         pieces, done = list[str](), 0
         for block in self.blocks:
@@ -99,10 +100,10 @@ class Cuts:
 
 
 def cuts_of(source: KernelSource, options: BuildOptions) -> Cuts | None:
-    """What can be cut out of ``source``; ``None`` where the source cannot be read so, or has nothing to cut.
+    """What can be cut out of ``source``; ``None`` where it cannot be read for that, or has nothing to cut out.
 
-    To read a source takes a preprocessor and a tenth of a second. What is found is kept in the cache, by the texts of
-    the source and of every file that it mentions, and by the options.
+    Reading takes a preprocessor and a tenth of a second. The result is kept in the cache, by the texts of the source
+    and of all files that it mentions, and by the options.
     """
     if source.is_code_object:
         return None

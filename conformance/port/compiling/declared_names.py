@@ -35,7 +35,8 @@ _TRAITS = frozenset(("decltype", "requires", "noexcept", "sizeof"))
 
 
 def declared_names(declaration: Sequence[str]) -> frozenset[str] | None:
-    """The names that the declaration of these tokens gives; ``None`` where that cannot be determined (an operator)."""
+    """The names that the declaration of these tokens introduces; ``None`` where that cannot be determined (an
+    operator)."""
     tokens = outside_attributes(declaration)
     while tokens[-1:] == [";"]:
         tokens.pop()
@@ -56,8 +57,11 @@ def declared_names(declaration: Sequence[str]) -> frozenset[str] | None:
 
 
 def probes(tokens: Sequence[str], body: int | None, names: frozenset[str]) -> bool:
-    """Whether a definition may be a template that asks whether an expression with ``names`` compiles, and is another
-    one if not. A function asks that in its head, before ``body``, or with ``requires``; a class in its body too."""
+    """Whether a definition may be a template that asks whether an expression with ``names`` compiles, and does
+    something else if it does not.
+
+    A function asks that before its ``body``, or by ``requires``; a class in its body too.
+    """
     if "template" not in tokens:
         return False
     head = tokens[:body]
@@ -69,7 +73,7 @@ def probes(tokens: Sequence[str], body: int | None, names: frozenset[str]) -> bo
 
 
 def specialises(declaration: Sequence[str]) -> bool:
-    """Whether it is a specialisation of a template, whole or in part."""
+    """Whether the declaration specialises a template, whole or in part."""
     tokens = outside_attributes(declaration)
     if tokens[:3] == ["template", "<", ">"]:
         return True
@@ -81,7 +85,7 @@ def specialises(declaration: Sequence[str]) -> bool:
 
 
 def outside_attributes(tokens: Sequence[str]) -> list[str]:
-    """``tokens`` without attributes and their arguments; ``decltype(...)`` becomes ``auto``."""
+    """``tokens`` without attributes and their arguments, and with ``auto`` in place of ``decltype(...)``."""
     result: list[str] = []
     at = 0
     while at < len(tokens):

@@ -16,7 +16,8 @@ ENDED_BY = "the compiler was ended by signal "
 
 
 def without_copy(log: str, copy: Path, label: str) -> str:
-    """``log`` of a compiler that was given a ``copy`` of the source ``label``; nothing else of its folder is named."""
+    """A compiler's ``log`` with ``label`` in place of the path of the ``copy`` that was compiled, and without its
+    folder."""
     return log.replace(str(copy), label).replace(f"{copy.parent}/", "")
 
 
@@ -46,7 +47,7 @@ _UNKNOWN = re.compile(r"error: (?:use of undeclared identifier|unknown type name
 
 
 def refused_option(log: str) -> str | None:
-    """That the compiler with this ``log`` does not take an option, in words; ``None`` where it does."""
+    """A sentence about the option that the compiler with this ``log`` does not know; ``None`` where there is none."""
     found = _REFUSED.search(log)
     if found is None:
         return None
@@ -55,7 +56,7 @@ def refused_option(log: str) -> str | None:
 
 
 class ErrorPlace(NamedTuple):
-    """A line of a file, as the compiler calls it."""
+    """A line of a file, which is spelled as the compiler spells it."""
 
     file: str
     line: int
@@ -63,8 +64,11 @@ class ErrorPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """An error: the ``text`` of its line, and its ``places``, from where it is to what made the compiler come there:
-    the instantiations of templates, outermost last. ``stops`` says that nothing behind it was compiled."""
+    """An error of a compiler: its ``text`` and its ``places``.
+
+    The first place is that of the error. The instantiations of templates that led there follow, the outermost last.
+    ``stops`` says that the compiler looked at nothing after it.
+    """
 
     text: str
     places: tuple[ErrorPlace, ...]
@@ -72,7 +76,7 @@ class Diagnostic:
 
 
 def diagnostics(log: str) -> list[Diagnostic]:
-    """The errors in ``log``, in its order; those without a place have no ``places``."""
+    """The errors in a compiler's ``log``, in order. ``places`` is empty where an error has none."""
     found: list[Diagnostic] = []
     before: list[ErrorPlace] = []
     for line in map(str.rstrip, log.splitlines()):

@@ -21,7 +21,7 @@ _KILLED = re.compile(r"unable to execute command: Killed")
 
 
 def toolchain_of(fields: Mapping[str, Any]) -> AmdToolchain | LibraryCompiler:
-    """The compiler whose ``fields`` were sent."""
+    """The compiler that was sent as ``fields``."""
     if "is_clang" in fields:
         return LibraryCompiler(**{**fields, "command": tuple(fields["command"])})
     return AmdToolchain(**{**fields, "command": tuple(fields["command"]), "options": tuple(fields["options"])})
@@ -30,10 +30,10 @@ def toolchain_of(fields: Mapping[str, Any]) -> AmdToolchain | LibraryCompiler:
 def compile_with(
     compiler: AmdToolchain | LibraryCompiler, text: str, label: str, flags: Sequence[str], arch: str, reads: Reads
 ) -> bytes:
-    """The code object of ``text``, which messages call ``label``, for ``arch``; of a ``LibraryCompiler`` its library.
+    """The code object of ``text`` for ``arch``, or the shared library if ``compiler`` is a ``LibraryCompiler``.
 
-    ``reads`` gets what was read for it, or for its failure. Raises ``CompileError``, ``AmdError`` for an ``arch`` that
-    is not AMD's, and ``OSError``.
+    Messages call the text ``label``. ``reads`` receives the files that were read, also on failure. Raises
+    ``CompileError``, ``AmdError`` for an ``arch`` that is not AMD's, and ``OSError``.
     """
     with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
         # A copy: what is compiled is what the cache's key was made of, whatever happens to the file meanwhile.
@@ -61,13 +61,15 @@ _ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
 
 
 def lacked(toolchain: AmdToolchain | LibraryCompiler, log: str) -> str | None:
-    """What a newer HIP has, a header or a function, and a compilation with this ``log`` failed for, in words."""
+    """The header or function of a newer HIP for which a compilation with this ``log`` failed, in words; ``None`` for
+    none."""
     error = first_error(log)
     return missing_header(toolchain, log) or (f"{error}; {NEWER}" if lacks_function(error) else None)
 
 
 def missing_header(toolchain: AmdToolchain | LibraryCompiler, log: str) -> str | None:
-    """The header of HIP's that ``toolchain`` does not have and a compilation with this ``log`` failed for, in words."""
+    """The header of HIP that ``toolchain`` lacks and for which a compilation with this ``log`` failed, in words;
+    ``None`` for none."""
     absent = _ABSENT.search(log)
     if absent is None or absent[1] not in OF_ROCM:
         return None

@@ -50,16 +50,15 @@ _QUOTED = 64 << 10
 
 
 class NotJudged(InfrastructureError):
-    """A source that is not compiled here, however often it is asked for, which says nothing of it."""
+    """A source cannot be compiled here, however often it is tried. That says nothing about the source."""
 
 
 class CompilerUnsupported(NotJudged):
-    """The compiler cannot compile for a reason of its installation: headers of ROCm's that it lacks, an option that it
-    does not know."""
+    """The compiler's installation cannot compile the source: it lacks headers of ROCm, or does not know an option."""
 
 
 class CompilerStopped(NotJudged):
-    """The compiler was stopped at its limit of time."""
+    """The compiler was stopped because its time was up."""
 
 
 class _KilledError(Exception):
@@ -107,11 +106,12 @@ def compile_in_child(
     folder: Path | None = None,
     reads: Reads | None = None,
 ) -> bytes:
-    """The code object of ``text``, which messages call ``label``; raises ``CompileError`` and ``InfrastructureError``.
+    """The code object of ``text``, compiled in a child process within ``limits``. Messages call the text ``label``.
 
-    The compiler is ``toolchain``, which may make a shared library, or without one the runtime's hiprtc; both get
-    ``flags`` as options. It works in ``folder`` (default: this process's), and ``reads`` gets what it reads. A child
-    that is killed from outside gets a second try, when nothing else compiles in this process.
+    The compiler is ``toolchain``, which may make a shared library, or without one the runtime's hiprtc. It gets the
+    options ``flags``, and works in ``folder`` (default: the working directory). ``reads`` receives the files that it
+    reads. A child that is killed from outside is tried again when nothing else compiles in this process. Raises
+    ``CompileError`` and ``InfrastructureError``.
     """
     own = None if toolchain is None else asdict(toolchain)
     reads = Reads() if reads is None else reads

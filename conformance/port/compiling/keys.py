@@ -72,39 +72,39 @@ _HIDDEN = re.compile(
 
 @dataclass(frozen=True)
 class TreeFolders:
-    """Where a tree lies: its ``root``, and the ``folders`` that are searched for its headers."""
+    """Where a tree lies: its ``root``, and the ``folders`` in which its headers are looked for."""
 
     root: Path
     folders: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, source: KernelSource, options: BuildOptions) -> TreeFolders:
-        """Where ``source`` lies when it is compiled with ``options`` and in this environment."""
+        """The folders for ``source``, compiled with ``options`` in the current environment."""
         folders = (source.path.parent, *options.include_dirs, source.root, *environment_folders())
         return cls(source.root, tuple(dict.fromkeys(folders)))
 
     @property
     def base(self) -> Path:
-        """The folder that names are relative to."""
+        """The folder that names in keys are relative to."""
         return self.root.parent
 
     def name(self, file: str) -> str:
-        """How a key calls ``file``, a path or a name relative to ``base``."""
+        """The name of ``file`` in a key; ``file`` is a path, or relative to ``base``."""
         inside = f"{self.root}{os.sep}"
         if self.root.name and file.startswith(inside):
             return f"{self.root.name}/{file[len(inside) :]}"
         return file
 
     def path(self, name: str) -> Path:
-        """Where the file lies that a key calls ``name``."""
+        """The path of the file that keys call ``name``."""
         return self.base / name
 
     def relative_flags(self, flags: Sequence[str]) -> list[str]:
-        """A compiler's options with what is below the root relative to ``base``."""
+        """The compiler's options ``flags``, with paths below the root relative to ``base``."""
         return [_relative(flag, self) for flag in flags]
 
     def is_own(self, name: str) -> bool:
-        """Whether a file is the tree's, and not one of an installation."""
+        """Whether the file that keys call ``name`` belongs to the tree and not to an installation."""
         return not os.path.isabs(name) or any(name.startswith(f"{folder}{os.sep}") for folder in self.folders)
 
 
@@ -125,9 +125,10 @@ def _environment() -> list[str]:
 
 
 def first_key(compiler: str, flags: Sequence[str], label: str, text: str) -> str:
-    """What is known of an object before its compiler has read a file.
+    """The key of an object before its compiler has read any file.
 
-    ``compiler`` is its identity, ``flags`` are its options, and ``text`` is what it compiles under the name ``label``.
+    ``compiler`` is the compiler's identity, ``flags`` are its options, and ``text`` is what it compiles, under the name
+    ``label``.
     """
     digest = hashlib.sha256()
     for part in (_VERSION, compiler, *flags, label, *_environment(), text):
@@ -139,8 +140,8 @@ def first_key(compiler: str, flags: Sequence[str], label: str, text: str) -> str
 class Manifest:
     """What one object was made from.
 
-    ``files`` has a SHA-256 by the name of each file that was read, ``asked`` are the names that ``__has_include`` asks
-    for, and ``present`` are all files that a search for any of these names could find.
+    ``files`` has the SHA-256 of each file that was read, by its name in keys. ``asked`` are the names that
+    ``__has_include`` asked for. ``present`` are all files that a search for one of these names could find.
     """
 
     files: Mapping[str, str]
@@ -148,7 +149,7 @@ class Manifest:
     present: tuple[str, ...] = ()
 
     def holds(self, tree: TreeFolders) -> bool:
-        """Whether the files in ``tree`` are what the object was made from."""
+        """Whether the files in ``tree`` are still those that the object was made from."""
         # A tree's own files change most: they are looked at first.
         names = sorted(self.files, key=os.path.isabs)
         return all(_digest(tree.path(name)) == self.files[name] for name in names) and (
@@ -157,17 +158,18 @@ class Manifest:
 
     @cached_property
     def key(self) -> str:
+        """The key of the object: a hash of the manifest."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
     @cached_property
     def text(self) -> str:
-        """As JSON, the same for equal ones."""
+        """The manifest as JSON, the same text for equal manifests."""
         files = dict(sorted(self.files.items()))
         return json.dumps({"files": files, "asked": list(self.asked), "present": list(self.present)})
 
     @classmethod
     def parsed(cls, row: Mapping[str, object]) -> Manifest:
-        """What ``text`` was made of, from its parsed JSON."""
+        """The manifest of which ``text`` was made, from the parsed JSON."""
         files, asked, present = row["files"], row["asked"], row["present"]
         assert isinstance(files, dict)
         assert isinstance(asked, list)
@@ -176,13 +178,13 @@ class Manifest:
 
 
 class KeptObjects:
-    """The objects of one source in ``tree``, in ``folder``: manifests by their first key, and code by a manifest's."""
+    """The objects of one source of ``tree`` in ``folder``: manifests by first key, code by the manifest's key."""
 
     def __init__(self, folder: ObjectFolder, tree: TreeFolders) -> None:
         self._folder, self._tree = folder, tree
 
     def find(self, first: str) -> bytes | None:
-        """The object with the first key ``first`` whose files are as they were."""
+        """The object with this first key whose files are unchanged; ``None`` where there is none."""
         for manifest in self._manifests(first):
             if manifest.holds(self._tree):
                 code = self._folder.read(_object_key(first, manifest))
@@ -191,7 +193,7 @@ class KeptObjects:
         return None
 
     def keep(self, first: str, manifest: Manifest, code: bytes) -> None:
-        """Keep an object; call it in the folder's ``turn`` that is ours."""
+        """Keep an object. Call it in a ``turn`` of the folder that may keep."""
         known = [other for other in self._manifests(first) if other != manifest]
         self._folder.keep(_object_key(first, manifest), code)
         rows = ",".join(each.text for each in (manifest, *known[: _MANIFESTS - 1]))
@@ -207,9 +209,10 @@ def _object_key(first: str, manifest: Manifest) -> str:
 
 
 class Watch:
-    """Tells whether files have changed since this was made: those that ``starts`` mention, and what else is named.
+    """Tells whether files have changed since it was made.
 
-    ``starts`` are a source and the headers forced on it, ``also`` are files by the names of keys.
+    ``starts`` are a source and the headers that are forced on it. Watched are the files that they mention, and
+    ``also``, named as in keys.
     """
 
     def __init__(self, tree: TreeFolders, starts: Sequence[Path], also: Iterable[str] = ()) -> None:
@@ -219,7 +222,8 @@ class Watch:
         self._states = {file: _state(file) for file in files}
 
     def has_seen_change(self, names: Iterable[str]) -> bool:
-        """Whether a watched file, or one of ``names``, is not what it was; of what was not watched its time tells."""
+        """Whether a watched file, or one of ``names``, has changed. A file that was not watched is judged by its
+        modification time."""
         others = [file for file in map(self._tree.path, names) if file not in self._states]
         return any(_state(file) != state for file, state in self._states.items()) or any(
             _touched(file) >= self._began for file in others
@@ -233,11 +237,12 @@ def settle(
     compilation: Callable[[Reads], Result],
     failures: tuple[type[Exception], ...],
 ) -> tuple[Result, Manifest | None]:
-    """What ``compilation`` makes, and from what; no manifest where that is doubtful.
+    """The result of ``compilation``, and the manifest of what it was made from; ``None`` for the latter where that is
+    doubtful.
 
-    ``starts`` are the source and the headers forced on it, and ``text`` is what is compiled of the source.
-    ``compilation`` notes what it reads. It is repeated, at most twice, where a file has changed meanwhile, even if it
-    raised one of its ``failures``, which are raised otherwise.
+    ``starts`` are the source and the headers that are forced on it, ``text`` is what is compiled of the source.
+    ``compilation`` notes what it reads. If a file has changed meanwhile, it is repeated, at most twice, even if it
+    raised one of ``failures``. Otherwise these are raised.
     """
     names: list[str] = []
     for last in (False,) * (_TRIES - 1) + (True,):
@@ -259,12 +264,12 @@ def settle(
 
 
 def own_files(tree: TreeFolders, reads: Reads) -> list[Path]:
-    """The files of the tree that were read."""
+    """The files of the tree among those that were read."""
     return [tree.path(name) for name in _names(tree, reads) if tree.is_own(name)]
 
 
 def contain(files: Iterable[Path], text: bytes) -> bool:
-    """Whether ``text`` stands in one of ``files``."""
+    """Whether one of ``files`` contains ``text``."""
     return any(text in (_content(file) or b"") for file in files)
 
 

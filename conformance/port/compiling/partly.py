@@ -40,14 +40,15 @@ _NOTES = re.compile(r" \[-W[^\]]*\]$")
 
 
 class Broken(NamedTuple):
-    """A kernel that does not compile in a source that does without it: where it is defined, and the compiler's word."""
+    """A kernel that does not compile, in a source of which the rest does: the place of its definition, and the
+    compiler's error."""
 
     place: str
     why: str
 
 
 class TextRefused(Exception):
-    """A compiler's refusal of a source, with its log."""
+    """A compiler refuses a text; it has the log."""
 
     def __init__(self, log: str) -> None:
         super().__init__(log)
@@ -66,12 +67,11 @@ def compile_partly(
     seconds: float,
     launchers: bool = False,
 ) -> tuple[Code, dict[str, Broken]] | None:
-    """What ``compile_text`` makes of ``source`` without the kernels that do not compile, and those; with ``launchers``
-    its other functions with C linkage count like kernels.
+    """What ``compile_text`` makes of ``source`` without the kernels that do not compile, and those kernels.
 
-    ``log`` is of the compiler that refused the whole. ``None`` where its errors lead to no definition: a header that is
-    missing, brackets that do not match; where no kernel needs what is broken, which a compiler refuses all the same; or
-    where ``seconds`` are over.
+    With ``launchers`` other functions with C linkage are left out like kernels. ``log`` is that of the compiler that
+    refused the whole source. ``None`` where the errors lead to no definition (a missing header, brackets that do not
+    match), where no kernel needs what is broken, or where ``seconds`` are over.
     """
     end = time.monotonic() + seconds
     try:
@@ -96,7 +96,8 @@ def compile_partly(
 
 
 def overlaid(texts: Mapping[Path, str], folder: Path) -> list[str]:
-    """The options by which clang reads ``texts`` in place of files; they are written to ``folder``."""
+    """Options that have clang read ``texts`` in place of the files with these paths. The texts are written to
+    ``folder``."""
     if not texts:
         return []
     roots: list[dict[str, str]] = []

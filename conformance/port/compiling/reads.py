@@ -31,10 +31,11 @@ _NOT_LISTED = "?"
 
 @dataclass
 class Reads:
-    """What was read for one object by all its compilations, those that failed among them.
+    """The files that were read for one object, by all its compilations, failed ones included.
 
-    ``files`` are names as the compilers say them, relative ones to the folder that they worked in. ``listed`` is false
-    where a compiler does not say what it reads. ``hidden`` says that files may have been read that no list shows.
+    ``files`` are names as the compilers spell them; relative ones are relative to the folder in which they worked.
+    ``listed`` is false where a compiler does not say what it reads. ``hidden`` says that files may have been read that
+    no list shows.
     """
 
     files: dict[str, None] = field(default_factory=dict)
@@ -42,12 +43,12 @@ class Reads:
     hidden: bool = False
 
     def add(self, files: Iterable[str], but: Iterable[str] = ()) -> None:
-        """Take note of ``files``, but those in the folders ``but``."""
+        """Add ``files``, except those in the folders ``but``."""
         left_out = tuple(f"{folder}/" for folder in but)
         self.files |= {file: None for file in files if not file.startswith(left_out)}
 
     def add_reports(self, reports: bytes) -> None:
-        """Take note of what the cpu runtime's hiprtc has reported; of another one there is nothing."""
+        """Add what the cpu runtime's hiprtc reported; another hiprtc reports nothing."""
         parts = reports.decode("utf-8", "surrogateescape").split("\0")[:-1]
         self.listed = self.listed and bool(parts)
         for at in range(0, len(parts) - _FIELDS + 1, _FIELDS):
@@ -56,13 +57,13 @@ class Reads:
             self.add(prerequisites(rule), own)
 
     def merge(self, answer: Any) -> None:
-        """Take note of what a compiling process answers: the map that ``as_answer`` made."""
+        """Add what a compiling process answered: a map that ``as_answer`` made."""
         self.add(file.decode("utf-8", "surrogateescape") for file in answer["files"])
         self.listed = self.listed and answer["listed"]
         self.hidden = self.hidden or answer["hidden"]
 
     def as_answer(self) -> dict[str, Any]:
-        """As plain data, for a message between processes."""
+        """The same as plain data, for a message between processes."""
         files = [file.encode("utf-8", "surrogateescape") for file in self.files]
         return {"files": files, "listed": self.listed, "hidden": self.hidden}
 
@@ -73,7 +74,7 @@ def _absolute(folders: str) -> str:
 
 
 def environment_folders() -> list[Path]:
-    """The folders that the environment makes every compiler search for headers."""
+    """The folders that variables of the environment have every compiler search for headers."""
     lists = (os.environ[name] for name in OF_FOLDERS if os.environ.get(name))
     folders = [folder for each in lists for folder in each.split(os.pathsep)]
     options = (os.environ.get(name, "") for name in OF_OPTIONS)
@@ -82,7 +83,7 @@ def environment_folders() -> list[Path]:
 
 
 def absolute_environment() -> dict[str, str]:
-    """Those variables that name folders, as a compiler that works in another folder has to have them."""
+    """These variables with absolute paths, for a compiler that works in another folder."""
     found = {name: _absolute(os.environ[name]) for name in OF_FOLDERS if os.environ.get(name)}
     for name in OF_OPTIONS:
         if os.environ.get(name):

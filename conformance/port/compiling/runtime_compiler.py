@@ -12,8 +12,7 @@ from typing import Literal, Protocol, cast
 
 
 class RuntimeCompiler(Protocol):
-    """A runtime, as far as it decides how sources become code objects; ``RuntimeKind`` says what each attribute
-    means."""
+    """A runtime, as far as it decides how sources become code objects. ``RuntimeKind`` explains the attributes."""
 
     @property
     def name(self) -> str: ...
@@ -54,7 +53,8 @@ class Hiprtc(Protocol):
         """
 
     def missing_header(self, log: str, flags: Sequence[str]) -> str | None:
-        """The header that the machine, not the source, lacks by a ``log`` of ``compile`` with ``flags``, in words."""
+        """The header that the machine lacks, in words, if a compilation with ``flags`` failed with this ``log`` for
+        that reason; ``None`` where the source is at fault."""
 
 
 OpenHiprtc = Callable[[str, int | None], Hiprtc]
@@ -63,5 +63,5 @@ OpenHiprtc = Callable[[str, int | None], Hiprtc]
 
 
 def open_hiprtc(place: str, runtime: str, wave: int | None) -> Hiprtc:
-    """Call the ``OpenHiprtc`` that ``place`` (``RuntimeCompiler.hiprtc``) names; raises as that does."""
+    """Call the function that ``place`` names (``MODULE:FUNCTION``, an ``OpenHiprtc``), and raise as it does."""
     return cast(OpenHiprtc, pkgutil.resolve_name(place))(runtime, wave)

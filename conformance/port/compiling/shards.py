@@ -28,9 +28,9 @@ KERNELS_OF_A_SHARD = 22
 
 @dataclass(frozen=True)
 class Part:
-    """What is compiled for the kernels ``asked``: them alone, or with them all kernels of their ``shard``.
+    """What is compiled at once: the kernels ``asked`` alone, or all kernels of their ``shard``.
 
-    With ``whole`` the compiler reads the whole text and makes code for those alone, where a runtime's compiler can.
+    With ``whole`` the compiler reads the whole text and makes code for the kernels ``asked`` only, if it can.
     """
 
     shard: tuple[str, ...]
@@ -39,11 +39,11 @@ class Part:
 
 
 def parts_of(cuts: Cuts | None, asked: Collection[str], unseen: Collection[str] = ()) -> tuple[Part, ...] | None:
-    """The parts of a source that have the kernels ``asked``; ``None`` where the whole source is compiled for them.
+    """The parts of a source that contain the kernels ``asked``; ``None`` where the whole source is compiled for them.
 
-    That is so where a cut would leave everything in, and where kernels may share a variable. ``unseen`` are kernels
-    that are looked for in this source, seen or not, by a compiler that can make code for them alone: a part of their
-    own shows which of those that cannot be cut out are there.
+    The whole source is compiled if a cut would leave everything in, or if kernels may share a variable. ``unseen`` are
+    kernels that the source may define without their being seen there. A compiler that can make code for them alone
+    compiles them as a part of their own, which shows which of them are there.
     """
     if cuts is None or cuts.shared or not asked:
         return None
@@ -56,7 +56,7 @@ def parts_of(cuts: Cuts | None, asked: Collection[str], unseen: Collection[str] 
 
 
 def shards_of(blocks: Sequence[Block]) -> Iterator[tuple[str, ...]]:
-    """The kernels of each shard of a source with these ``blocks``, all in the order of the source."""
+    """The kernels of each shard of a source with these ``blocks``, in the order of the source."""
     shard: list[str] = []
     left = sum(len(block.kernels) for block in blocks)
     for block in blocks:

@@ -25,11 +25,11 @@ WALL = 8
 
 @dataclass(frozen=True)
 class CompileTarget:
-    """A runtime and a device's architecture.
+    """A runtime, and the architecture of a device, for which sources are compiled. No device is needed.
 
-    ``identity`` is what, with source and options, decides the code object (``Device.compiler_identity``): it goes
-    into the cache key. ``wave`` is for opening the runtime, and ``arch`` is the device's own name (``gfx942``,
-    ``sm_90``), so that compiling needs no device.
+    ``identity`` is what a code object depends on besides source and options (``Device.compiler_identity``); cache keys
+    contain it. ``wave`` is the wave size with which the runtime is opened. ``arch`` is the device's name (``gfx942``,
+    ``sm_90``).
     """
 
     runtime: RuntimeCompiler
@@ -44,19 +44,22 @@ class CompileTarget:
 
 @dataclass(frozen=True)
 class CompileLimits:
-    """``seconds`` of CPU time for a source, and ``memory`` in bytes for each process that compiles it."""
+    """What a compilation may take: ``seconds`` of CPU time for a source, and ``memory`` in bytes for each process."""
 
     seconds: float = 300.0
     memory: int = 8 << 30
 
     @property
     def wall(self) -> float:
-        """Seconds after which a compiler is stopped that has not had its CPU time: it may wait for ever."""
+        """The seconds after which a compiler is stopped that has not used up its CPU time, as it may be waiting for
+        ever."""
         return WALL * self.seconds
 
     def bytes_here(self) -> int:
-        """``memory``, or three quarters of what this machine (or container) has where that is less: a compiler that is
-        refused memory says so, one that is killed for it could have been killed for anything."""
+        """``memory``, or three quarters of what this machine or container has if that is less.
+
+        A compiler that is refused memory says so; one that the system kills could have been killed for any reason.
+        """
         here = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         try:
             text = _CGROUP_LIMIT.read_text().strip()
@@ -68,12 +71,15 @@ class CompileLimits:
 
 
 class NoHipcc(RuntimeError):
-    """There is no hipcc, or what there is cannot compile for the target; the message says what was looked for."""
+    """There is no hipcc, or it cannot compile for the target. The message says what was looked for."""
 
 
 def require_hipcc(arch: str = "", alone: bool = False) -> AmdToolchain:
-    """The compiler that ``hipcc`` means on this machine, for ``arch``; ``alone`` there is no hiprtc, and one without
-    HIP's headers does, as it does for ``build``. Raises ``NoHipcc``."""
+    """The compiler that ``hipcc`` stands for on this machine, for ``arch``. Raises ``NoHipcc``.
+
+    With ``alone`` there is no hiprtc beside it. Then a compiler without HIP's headers will do, as it does for
+    ``build``.
+    """
     # Imported when there is a need: it takes as long as the whole start of a process that compiles.
     from conformance.toolchains.amd import ENVIRONMENT, HIPCC_KINDS, find_toolchain
     from conformance.toolchains.targets import AmdError, target
@@ -90,7 +96,7 @@ def require_hipcc(arch: str = "", alone: bool = False) -> AmdToolchain:
 
 @lru_cache(maxsize=8)
 def toolchain_for(arch: str, alone: bool = False) -> AmdToolchain | None:
-    """As ``require_hipcc``, asked once per process; ``None`` where there is none."""
+    """The compiler of ``require_hipcc``, looked for once per process; ``None`` where there is none."""
     try:
         return require_hipcc(arch, alone)
     except NoHipcc:
@@ -98,16 +104,16 @@ def toolchain_for(arch: str, alone: bool = False) -> AmdToolchain | None:
 
 
 def refused_by_hiprtc(log: str) -> str:
-    """The log of a source that hiprtc refuses where nobody else can be asked, which its first line says."""
+    """The log for a source that hiprtc refuses where there is no other compiler; its first line says so."""
     if log.startswith(COMPILER_LOST):
         return log
     return f"{first_error(log)} (hiprtc; there is no hipcc to try)\n\n{log}"
 
 
 def refused_by_both(hiprtc: str, hipcc: str, name: str) -> str:
-    """The log of a source that both compilers refuse: the first error of each in the first line, then both logs.
+    """The log for a source that both compilers refuse: the first error of each in the first line, then both logs.
 
-    A log of a compiler that was lost stays recognisable as such.
+    If a compiler was lost, that can still be told by the log.
     """
     if hipcc.startswith(COMPILER_LOST):
         return f"{hipcc} ({name}); hiprtc: {first_error(hiprtc)}\n\n{hiprtc}"

@@ -38,7 +38,7 @@ _ASSERTIONS = frozenset(("static_assert", "_Static_assert"))
 
 
 class Word(NamedTuple):
-    """A token of a file, between two offsets."""
+    """A token of a file, with the offsets between which it stands."""
 
     text: str
     start: int
@@ -48,10 +48,9 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """Definitions that stand on the same lines of a file, as those of one use of a macro do: what is taken out at once.
+    """Definitions on the same lines of a file, for example by one use of a macro. They are taken out together.
 
-    ``region`` are their tokens in the file, ``None`` where they cannot be separated from their neighbours'. ``kernels``
-    maps the kernels among them to their lines, ``names`` are of all others.
+    ``region`` are their tokens in the file; ``None`` where they cannot be separated from those next to them.
     """
 
     file: Path
@@ -62,21 +61,22 @@ class Unit:
 
     @property
     def kernels(self) -> dict[str, int]:
+        """The kernels among the definitions, with their lines."""
         return {each.kernel.name: each.kernel.line for each in self.members if each.kernel is not None}
 
     @property
     def launchers(self) -> dict[str, int]:
-        """Other functions with C linkage, and their lines."""
+        """The other functions with C linkage, with their lines."""
         return {each.launcher.name: each.launcher.line for each in self.members if each.launcher is not None}
 
     @property
     def spells_kernels(self) -> bool:
-        """Whether the kernels are written out on its lines, rather than by a macro."""
+        """Whether the kernels are written out on these lines and not made by a macro."""
         return sum(word.text == "__global__" for word in self.region or ()) >= len(self.kernels)
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Of what others may use."""
+        """The names of the definitions that others may use."""
         return frozenset().union(*(names or () for names in self._used))
 
     @property
@@ -86,26 +86,30 @@ class Unit:
 
     @property
     def has_names(self) -> bool:
-        """Whether the names of all that others may use can be determined."""
+        """Whether the names of all definitions that others may use can be determined."""
         return None not in self._used
 
     def mentions(self, names: frozenset[str]) -> bool:
+        """Whether one of ``names`` stands on these lines."""
         return not names.isdisjoint(self._identifiers)
 
     def depends_on(self, names: frozenset[str]) -> bool:
-        """Whether a use of this may find another definition without ``names``: they are in a head here, or in a
-        template that asks whether an expression compiles. A definition without a body is all head."""
+        """Whether these definitions may mean something else without ``names``.
+
+        They may if a name is in the head of one, or in a template that asks whether an expression compiles. A
+        definition without a body is all head.
+        """
         return self.probes(names) or any(
             not names.isdisjoint(token.text for token in each.tokens[: each.body]) for each in self.members
         )
 
     def probes(self, names: frozenset[str]) -> bool:
-        """Whether ``names`` are in a template here that asks whether an expression compiles."""
+        """Whether one of ``names`` is in a template here that asks whether an expression compiles."""
         return any(probes(tokens, each.body, names) for each, tokens in zip(self.members, self._tokens, strict=True))
 
     @cached_property
     def specialises(self) -> bool:
-        """Whether one of these is a specialisation of a template: nobody has to name it who uses it."""
+        """Whether one of the definitions specialises a template. Code can use a specialisation without naming it."""
         return any(specialises(tokens) for tokens in self._tokens)
 
     @cached_property
@@ -127,8 +131,8 @@ class Unit:
 
 
 def units(declarations: Sequence[Declaration], read: Callable[[Path], str]) -> list[Unit]:
-    """``declarations`` by the lines that they stand on, without those that cannot be taken out; ``read`` gives a file's
-    text."""
+    """``declarations``, grouped by the lines that they stand on, without those that cannot be taken out. ``read`` gives
+    a file's text."""
     rows = []
     for each in declarations:
         start = each.tokens[0]
@@ -161,12 +165,12 @@ def _placed(unit: Unit, tokens: Sequence[Word], following: Unit | None) -> Unit:
 
 
 def unit_at(units: Sequence[Unit], file: Path, line: int) -> Unit | None:
-    """The unit that covers ``line`` of ``file``."""
+    """The unit that covers ``line`` of ``file``; ``None`` where there is none."""
     return next((unit for unit in units if unit.file == file and unit.first <= line <= unit.last), None)
 
 
 def without(text: str, taken: Mapping[Unit, Way]) -> str | None:
-    """``text`` of a file without what is ``taken`` from it; ``None`` where that cannot be cut out."""
+    """``text`` of a file without the units in ``taken``; ``None`` where one cannot be cut out."""
     changes: list[tuple[Word, str]] = []
     for unit, way in taken.items():
         if unit.region is None:
@@ -180,7 +184,7 @@ def without(text: str, taken: Mapping[Unit, Way]) -> str | None:
 
 
 def can_be_refused(unit: Unit) -> bool:
-    """Whether ``unit`` is a function or a class whose body can be left out."""
+    """Whether ``unit`` is a function or a class, whose body can be left out."""
     return _refused(unit) is not None
 
 
