@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from conformance.outcome import Outcome
 from conformance.record import KernelResult
@@ -22,11 +23,12 @@ def _launched(row: KernelResult) -> str | None:
     return f"only when {row.launched_when}: {left}"
 
 
+_CONDITION, _CALLED = "launched by the port", "the port calls it"
 _CHOICES: tuple[tuple[str, Callable[[KernelResult], str | None]], ...] = (
     ("known", lambda row: row.known_reason if row.status != "missing" else None),
     ("not in the port, as it declares", lambda row: row.known_reason if row.status == "missing" else None),
-    ("launched by the port", _launched),
-    ("the port calls it", lambda row: row.port_name),
+    (_CONDITION, _launched),
+    (_CALLED, lambda row: row.port_name),
     ("judged through an adapter", lambda row: row.adapter),
     ("launched with the port's own geometry", lambda row: row.geometry),
     ("fixed here, wrong upstream", lambda row: row.fixed if row.status == "pass" else None),
@@ -93,26 +95,75 @@ def choice_lines(rows: Sequence[KernelResult]) -> list[str]:
     """The Markdown list of what was judged by a port's own choice, but for known failures; empty without any."""
     lines = []
     for choice, text_of in _CHOICES[2:]:
-        groups = _names(rows, text_of)
-        lines += [f"- {', '.join(map(code, names))}: {plain(choice)}: {plain(text)}" for text, names in groups.items()]
+        key = _KEYS[choice] if choice == _CONDITION else text_of
+        for text, mine in _groups(rows, key).items():
+            names = ", ".join(code(row.name) for row in mine)
+            told = _together(choice, text, mine) if choice == _CONDITION else text
+            lines.append(f"- {names}: {plain(choice)}: {plain(told)}")
     return lines
 
 
-def declared(rows: Sequence[KernelResult]) -> list[tuple[str, str]]:
-    """What a port declares of its kernels, a choice and the names of the kernels, not escaped."""
+@dataclass(frozen=True)
+class Declaration:
+    """What a port declares of the kernels of ``rows`` in the same way: a choice, not escaped."""
+
+    text: str
+    rows: tuple[KernelResult, ...]
+
+    @property
+    def kernels(self) -> str:
+        """``uelu_f32``, or ``8 kernels: uelu_bf16, uelu_f16 and 6 more``; not escaped."""
+        names = [row.name for row in self.rows]
+        return names[0] if len(names) == 1 else f"{len(names)} kernels: {some(names, _NAMED)}"
+
+    @property
+    def passing(self) -> int | None:
+        """How many of them are at parity; ``None`` for a choice by which none is."""
+        if all(row.status == "missing" for row in self.rows):
+            return None
+        return sum(row.status == "pass" for row in self.rows)
+
+
+def declared(rows: Sequence[KernelResult]) -> list[Declaration]:
+    """What a port declares of its kernels. Those with one condition are together, however many cases it leaves out, and
+    so are all that the port calls otherwise."""
     return [
-        (f"{choice}: {text}", some(names, _NAMED))
+        Declaration(f"{choice}: {_together(choice, text, mine)}", tuple(mine))
         for choice, text_of in _CHOICES
-        for text, names in _names(rows, text_of).items()
+        for text, mine in _groups(rows, _KEYS.get(choice, text_of)).items()
     ]
+
+
+def _together(choice: str, text: str, rows: Sequence[KernelResult]) -> str:
+    if choice == _CALLED:
+        return some(list(dict.fromkeys(row.port_name or "" for row in rows)), _NAMED)
+    if choice == _CONDITION:
+        cases = sum(row.never_launched for row in rows)
+        verb = "has" if cases == 1 else "have"
+        return f"only when {text}: {counted(cases, 'case')} {verb} no part in the verdict{'s' * (len(rows) > 1)}"
+    return text
+
+
+_KEYS: Mapping[str, Callable[[KernelResult], str | None]] = {
+    _CONDITION: lambda row: row.launched_when,
+    _CALLED: lambda row: None if row.port_name is None else "",
+}
+"""By what kernels are brought together that the text of a choice tells apart."""
 
 
 def _names(rows: Sequence[KernelResult], text_of: Callable[[KernelResult], str | None]) -> dict[str, list[str]]:
     """The names of the rows that have a text, by that text."""
-    found: dict[str, list[str]] = {}
+    return {text: [row.name for row in mine] for text, mine in _groups(rows, text_of).items()}
+
+
+def _groups(
+    rows: Sequence[KernelResult], text_of: Callable[[KernelResult], str | None]
+) -> dict[str, list[KernelResult]]:
+    """The rows that have a text, by that text."""
+    found: dict[str, list[KernelResult]] = {}
     for row in rows:
         if (text := text_of(row)) is not None:
-            found.setdefault(text, []).append(row.name)
+            found.setdefault(text, []).append(row)
     return found
 
 

@@ -12,6 +12,7 @@ from conformance.outcome import Failure
 from conformance.record import KernelResult, Port, Record, every_kernel, write_record
 from conformance.report.board import board_of, render_board, render_board_markdown
 from conformance.report.board.columns import Board, Column
+from conformance.report.kernels import choice_lines
 from conformance.spec.load import load_specs
 from tests.boards import committed
 from tests.commands import answer
@@ -183,16 +184,47 @@ def test_own_kernels_and_what_ports_declare_have_tables() -> None:
     text = render_board_markdown(board)
     assert "own kernels: 1 of 2 at parity" in text.partition("## Records")[0]
     assert "| mine | cpu wave64 | 1 of 2 | uown\\_f32 (fail, 1 of 4 cases: 7 ulp off) |" in text
-    for choice, kernel in (
-        ("judged through an adapter: inp, out", "uown\\_f32"),
-        ("launched by the port: only when el \\> 32: 7 cases have no part in the verdict", "uelu\\_f32"),
-        ("not in the port, as it declares: not needed", "uabs\\_f32"),
+    for runs, choice, kernel in (
+        ("cpu wave64: 0 of 1 at parity", "judged through an adapter: inp, out", "uown\\_f32"),
+        (
+            "cpu wave64: 1 of 1 at parity",
+            "launched by the port: only when el \\> 32: 7 cases have no part in the verdict",
+            "uelu\\_f32",
+        ),
+        ("cpu wave64", "not in the port, as it declares: not needed", "uabs\\_f32"),
     ):
-        assert f"| mine | cpu wave64 | {choice} | {kernel} |" in text
+        assert f"| mine | {runs} | {choice} | {kernel} |" in text
     without = board_of([ours()], SPECS)
     for page in (render_board_markdown(without), render_board(without)):
         assert "Own kernels<" not in page
         assert "What ports declare" not in page
+
+
+def test_kernels_with_one_declaration_are_told_together() -> None:
+    """However many cases a condition leaves out of each, and whatever the port calls each."""
+    when = {"launched_when": "el > 32", "cases": 2}
+    rows = [result(name, "pass", never_launched=7, **when) for name in ("uelu_f32", "uelu_f64")]
+    rows += [result("uelu_f16", "fail", never_launched=9, failed=1, **when)]
+    rows += [result(f"uabs_{kind}", "pass", cases=1, port_name=f"abs_{kind}") for kind in ("f32", "f64")]
+    rows += [result("uneg_f32", "pass", cases=1, adapter="inp, out")]
+    rows += [result(f"usqr_{kind}", "missing", source=None, known_reason="not yet") for kind in ("f32", "f64")]
+    found = record(*rows)
+    told = {one.text: (one.levels, one.kernels) for one in board_of([found], SPECS).declared()}
+    left_out = "launched by the port: only when el > 32: 23 cases have no part in the verdicts"
+    assert told[left_out] == ("cpu wave64: 2 of 3 at parity", "3 kernels: uelu_f16, uelu_f32, uelu_f64")
+    assert told["the port calls it: abs_f32, abs_f64"] == (
+        "cpu wave64: 2 of 2 at parity",
+        "2 kernels: uabs_f32, uabs_f64",
+    )
+    assert told["not in the port, as it declares: not yet"] == ("cpu wave64", "2 kernels: usqr_f32, usqr_f64")
+    (row,) = board_of([found], SPECS).rows()
+    missing = found.summary.missing
+    assert f"{missing} without a source ({'all' if missing == 2 else '2 of them'} declared)" in row.text
+    ways = "of those at parity, 1 through an adapter, 2 only in cases that the port declares to launch"
+    assert ways in row.text
+    assert "`uelu_f16`, `uelu_f32`, `uelu_f64`: launched by the port: only when el \\> 32: 23 cases" in "\n".join(
+        choice_lines(found.rows)
+    )
 
 
 @pytest.mark.slow("opens boards in a browser")

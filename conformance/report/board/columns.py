@@ -109,19 +109,28 @@ class PortRow:
 
     @property
     def text(self) -> str:
-        """``700 of 748 kernels; 30 fail, 6 without a source, 12 unknown; own kernels: 3 of 4 at parity`` of the best
-        run."""
+        """``700 of 748 kernels; 30 fail, 6 without a source (4 of them declared), 12 unknown; of those at parity, 8
+        through an adapter; own kernels: 3 of 4 at parity`` of the best run."""
         figure = self.best.figure()
+        known = sum(row.status == "missing" and row.known_reason is not None for row in self.best.rows)
+        declared_missing = "all" if known == figure.missing else f"{known:,} of them"
+        passing = [row for row in self.best.rows if row.status == "pass"]
+        ways = (
+            (sum(row.adapter is not None for row in passing), "through an adapter"),
+            (sum(row.launched_when is not None for row in passing), "only in cases that the port declares to launch"),
+        )
+        declares = ", ".join(f"{count:,} {how}" for count, how in ways if count)
         elsewhere = figure.unknown - self.unknown
         counts = (
             (figure.failing, "fail"),
-            (figure.missing, "without a source"),
+            (figure.missing, "without a source" + (f" ({declared_missing} declared)" if known else "")),
             (elsewhere, "judged in other runs only"),
             (self.unknown, "unknown"),
         )
         said = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+        at_parity = f"of those at parity, {declares}" if declares else ""
         kernels = f"{figure.passing:,} of {counted(figure.total, 'kernel')}"
-        return "; ".join(filter(None, (kernels, said, own_kernels(self.best.record))))
+        return "; ".join(filter(None, (kernels, said, at_parity, own_kernels(self.best.record))))
 
 
 @dataclass(frozen=True)
@@ -148,7 +157,8 @@ def _shortly(row: KernelResult) -> str:
 
 @dataclass(frozen=True)
 class DeclaredChoice:
-    """What a port declares of some of its kernels in its candle-parity.toml, not escaped."""
+    """What a port declares of some of its kernels in its candle-parity.toml, not escaped. ``levels`` has the runs with
+    how many of the kernels are at parity."""
 
     port: str
     levels: str
@@ -199,11 +209,13 @@ class Board:
         return found
 
     def declared(self) -> list[DeclaredChoice]:
-        """What each port declares, with the runs in whose records it is."""
+        """What each port declares, with the runs in whose records it is, and how many of the kernels are at parity
+        there."""
         runs: dict[tuple[str, str, str], list[str]] = {}
         for column in self.judged:
-            for text, kernels in declared(column.record.rows):
-                runs.setdefault((column.port, text, kernels), []).append(column.level)
+            for one in declared(column.record.rows):
+                standing = "" if one.passing is None else f": {one.passing} of {len(one.rows)} at parity"
+                runs.setdefault((column.port, one.text, one.kernels), []).append(f"{column.level}{standing}")
         return [DeclaredChoice(port, ", ".join(levels), text, names) for (port, text, names), levels in runs.items()]
 
     def groups(self) -> list[tuple[str, str, list[int]]]:

@@ -118,8 +118,8 @@ def _declared(found: Sequence[Record], names: Sequence[str]) -> list[list[str]]:
     the runs."""
     runs: dict[tuple[str, str], list[str]] = {}
     for name, record in zip(names, found, strict=True):
-        for choice in declared(record.rows):
-            runs.setdefault(choice, []).append(name)
+        for one in declared(record.rows):
+            runs.setdefault((one.text, one.kernels), []).append(name)
     several = any(len(about) < len(names) for about in runs.values())
     return [[*choice, *([", ".join(about)] if several else [])] for choice, about in runs.items()]
 
