@@ -117,7 +117,7 @@ def _read(
     for kernel, place in expand(document, spec, _shown(path, folders)):
         if kernel.name in taken:
             what = f"is one of Candle's {ROWS[taken[kernel.name].entry].plural}"
-            remedy = "which its specs judge already: take it out here, or give the port's kernel another name"
+            remedy = "its spec judges it already: take it out here, or give the port's another name"
             raise document.error(place, f"{kernel.name} {what} ({taken[kernel.name].upstream})", remedy)
         if kernel.name in kernels:
             problem = f"kernel {kernel.name!r} is already defined at {kernels[kernel.name].upstream}"

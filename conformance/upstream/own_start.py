@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,18 +10,11 @@ from pathlib import Path
 
 from conformance.dtypes import DTYPES
 from conformance.errors import UsageError
-from conformance.port.config import OPTIONS_FILE
+from conformance.port.config import OPTIONS_FILE, PYPROJECT, Config
 from conformance.text import did_you_mean
 
 FOLDER = "parity"
 KERNELS = "kernels"
-
-LINES = f"""\
-[own]
-specs = "{FOLDER}/specs"
-reference = "{FOLDER}/reference"
-families = "{FOLDER}/families"
-"""
 
 _NAME = re.compile(r"(?P<stem>[a-z]\w*)_(?:\{(?P<several>[\w,]+)\}|(?P<one>[a-z]+\d+))")
 _STUBS = ("f32", "f64", "u8", "u32", "i64")
@@ -72,7 +66,7 @@ families:
 """
 
 _REFERENCE = '''\
-"""The reference functions of parity/specs/{stem}.yaml: one for each family, of its name."""
+"""The reference functions of {spec}: one for each family, of its name."""
 
 from reference.strided import layout, read
 
@@ -124,13 +118,61 @@ class Start:
     name: str
     files: Mapping[Path, str]
     kept: tuple[Path, ...]
+    declared: Path
+    """The port's file, relative to its folder."""
     toml: str | None
-    """The lines that the port's file still lacks; ``None`` where it is among ``files`` or has them."""
+    """The lines that it still lacks; ``None`` where it is among ``files`` or has them."""
 
 
-def own_start(folder: Path, names: Sequence[str], schemas: Mapping[str, str]) -> Start:
+@dataclass(frozen=True)
+class _Places:
+    """Where the files of own kernels go, relative to the port's folder: as it declares, else the usual folders."""
+
+    specs: Path
+    reference: Path
+    families: Path
+    kernels: Path
+    declared: Path
+    lacks: str
+    """The lines that the port's file lacks."""
+
+
+def _places(folder: Path, config: Config | None) -> _Places:
+    usual = {name: Path(FOLDER, name) for name in ("specs", "reference", "families")}
+    kernels, own = (None, None) if config is None else (config.settings.kernels, config.own)
+    if kernels is not None and kernels.is_file():
+        raise UsageError(
+            f"new --own: kernels of {OPTIONS_FILE} is the file {_relative(kernels, folder)}; name its folder there, so "
+            "that a file next to it is judged too"
+        )
+    given = {} if own is None else {"specs": own.specs, "reference": own.reference, "families": own.families}
+    found = {name: _relative(given.get(name) or path, folder) for name, path in usual.items()}
+    lines = [] if kernels is not None else [f'kernels = "{KERNELS}"', ""]
+    in_pyproject = config is not None and config.file.name == PYPROJECT
+    table = "tool.candle-parity.own" if in_pyproject else "own"
+    if own is None:
+        lines += [f"[{table}]", *(f'{name} = "{path}"' for name, path in found.items())]
+    elif own.families is None:
+        lines += [f"[{table}]  # to what is there", f'families = "{found["families"]}"']
+    declared = Path(OPTIONS_FILE) if config is None else _relative(config.file, folder)
+    return _Places(
+        **found,
+        kernels=Path(KERNELS) if kernels is None else _relative(kernels, folder),
+        declared=declared,
+        lacks="".join(f"{line}\n" for line in lines),
+    )
+
+
+def _relative(path: Path, folder: Path) -> Path:
+    return Path(os.path.relpath(folder / path, folder))
+
+
+def own_start(folder: Path, names: Sequence[str], schemas: Mapping[str, str], config: Config | None = None) -> Start:
     """The start of own kernels ``names``, such as ``fadd_{f32,f64}``, in the port at ``folder``; ``schemas`` are JSON
-    Schemas by file name. Raises ``UsageError`` for names that are none, and for files that are there already."""
+    Schemas by file name, ``config`` is what the port's file declares, if there is one.
+
+    Raises ``UsageError`` for names that are none, for files that are there already, and for a port of one file.
+    """
     if len(names) != 1:
         raise UsageError("new --own starts one group of kernels; give one NAME, such as 'fadd_{f32,f64}'")
     match = _NAME.fullmatch(names[0])
@@ -143,23 +185,26 @@ def own_start(folder: Path, names: Sequence[str], schemas: Mapping[str, str]) ->
                 f"{names[0]!r}: the stub knows {', '.join(_STUBS)}, not {dtype!r}{did_you_mean(dtype, _STUBS)}; start "
                 "with one of them and add the others to axes of the spec"
             )
+    places = _places(folder, config)
     kernels = [_KERNEL.format(name=f"{stem}_{dtype}", c=DTYPES[dtype].c[0], stem=stem) for dtype in dtypes]
+    spec = places.specs / f"{stem}.yaml"
     new = {
-        Path(FOLDER, "specs", f"{stem}.yaml"): _SPEC.format(stem=stem, dtypes=", ".join(dtypes)),
-        Path(FOLDER, "reference", f"{stem}.py"): _REFERENCE.format(stem=stem),
-        Path(KERNELS, f"{stem}.hip"): _HEAD.format(stem=stem) + "".join(kernels),
+        spec: _SPEC.format(stem=stem, dtypes=", ".join(dtypes)),
+        places.reference / f"{stem}.py": _REFERENCE.format(stem=stem, spec=spec),
+        places.kernels / f"{stem}.hip": _HEAD.format(stem=stem) + "".join(kernels),
     }
     there = [path for path in new if (folder / path).exists()]
     if there:
         raise UsageError(f"{there[0]} is there already; give another name, or add the kernel to it by hand")
     shared = {
-        Path(FOLDER, "families", "elementwise.yaml"): _FAMILY,
-        Path(FOLDER, "families", "family.schema.json"): schemas["family.schema.json"],
-        Path(FOLDER, "specs", "schema.json"): schemas["own.schema.json"],
-        Path(OPTIONS_FILE): f'kernels = "{KERNELS}"\n\n{LINES}',
+        places.families / "elementwise.yaml": _FAMILY,
+        places.families / "family.schema.json": schemas["family.schema.json"],
+        places.specs / "schema.json": schemas["own.schema.json"],
     }
     files = {**new, **{path: text for path, text in shared.items() if not (folder / path).exists()}}
-    kept = tuple(path for path in shared if path not in files)
-    declared = folder / OPTIONS_FILE
-    has_lines = declared.exists() and re.search(r"^\[own\]", declared.read_text(encoding="utf-8"), re.MULTILINE)
-    return Start(f"{stem}_*", files, kept, None if Path(OPTIONS_FILE) in files or has_lines else LINES)
+    kept = [path for path in shared if path not in files]
+    if config is None:
+        files[places.declared] = places.lacks
+    else:
+        kept.append(places.declared)
+    return Start(f"{stem}_*", files, tuple(kept), places.declared, None if config is None else places.lacks or None)

@@ -32,6 +32,37 @@ def test_a_declaration_that_is_there_stays_and_is_told_its_lines(capfd) -> None:
     refused(answer(capfd, "new", "fadd_f32", "--own"), "parity/specs/fadd.yaml is there already")
 
 
+def test_files_go_where_the_port_says_and_only_what_it_lacks_is_told(capfd) -> None:
+    declared = 'kernels = "src/hip"\n\n[own]\nspecs = "judged/specs"\nreference = "judged/reference"\n'
+    Path("candle-parity.toml").write_text(declared)
+    said = answer(capfd, "new", "fadd_f32", "--own")
+    assert '# for candle-parity.toml\n[own]  # to what is there\nfamilies = "parity/families"\n' in said.out
+    assert "judged/specs/fadd.yaml" in Path("judged/reference/fadd.py").read_text()
+    assert Path("src/hip/fadd.hip").is_file()
+    Path("candle-parity.toml").write_text(f'{declared}families = "parity/families"\n')
+    assert answer(capfd, "list", "fadd_f32").code == 0
+    assert "# for" not in answer(capfd, "new", "fsub_f32", "--own").out
+
+
+def test_a_declaration_in_pyproject_gets_no_second_one_beside_it(capfd) -> None:
+    Path("pyproject.toml").write_text('[tool.candle-parity]\nkernels = "src"\n')
+    said = answer(capfd, "new", "fadd_f32", "--own")
+    assert "kept pyproject.toml" in said.out
+    assert '# for pyproject.toml\n[tool.candle-parity.own]\nspecs = "parity/specs"\n' in said.out
+    assert not Path("candle-parity.toml").exists()
+    with Path("pyproject.toml").open("a") as file:
+        file.write(
+            said.out.partition("pyproject.toml\n")[2].partition("# for pyproject.toml\n")[2].partition("\n\n")[0]
+        )
+    assert answer(capfd, "list", "fadd_f32").code == 0
+
+
+def test_a_port_of_one_file_is_told_to_name_its_folder(capfd) -> None:
+    Path("all.hip").write_text("")
+    Path("candle-parity.toml").write_text('kernels = "all.hip"\n')
+    refused(answer(capfd, "new", "fadd_f32", "--own"), "is the file all.hip; name its folder there")
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

@@ -15,7 +15,7 @@ from conformance.cli.usage import CommandParser, kernel_names
 from conformance.engine.recordings import recorded
 from conformance.errors import UsageError
 from conformance.files import installed
-from conformance.port.config import OPTIONS_FILE, read_config
+from conformance.port.config import config_in, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.replay.traces import Traces
 from conformance.session.selection import specs_to_edit
@@ -168,7 +168,8 @@ def _start_own(arguments: argparse.Namespace) -> int:
     """Write the files of an own kernel into the working directory, and say how it is judged."""
     if arguments.like is not None:
         raise UsageError("--own starts a kernel that Candle has not; leave --like out")
-    start = own_start(Path(), arguments.names, {name: schema_text(model) for name, model in FILES.items()})
+    schemas = {name: schema_text(model) for name, model in FILES.items()}
+    start = own_start(Path(), arguments.names, schemas, config_in([Path()]))
     for path, text in start.files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)
@@ -176,7 +177,7 @@ def _start_own(arguments: argparse.Namespace) -> int:
     for path in start.kept:
         print(f"kept {path}")
     if start.toml is not None:
-        print(f"\n# for {OPTIONS_FILE}\n{start.toml}", end="")
+        print(f"\n# for {start.declared}\n{start.toml}", end="")
     print(f"\ncandle-parity run --own '{start.name}'")
     return 0
 
