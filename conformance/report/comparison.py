@@ -12,10 +12,11 @@ from conformance.record import KernelResult, Record
 from conformance.record.compare import Change, Changed, Comparison, compare, compared_rows
 from conformance.report.runs import identity, labels
 from conformance.report.tally import ulps
+from conformance.spec.entry import OWN, Entry
 from conformance.spec.entry import ROWS as ENTRY_ROWS
 from conformance.spec.load import Specs
 from conformance.status import Status
-from conformance.text import one_line, some
+from conformance.text import counted, one_line, some
 
 WIDTH = 100
 _NAMED = 8
@@ -34,7 +35,7 @@ def render_comparison(comparison: Comparison, old: str, new: str) -> str:
     lines.append("")
     for entry, changed in comparison.parts.items():
         if ENTRY_ROWS[entry].in_coverage or changed.compared or changed.left_out:
-            lines += _wrapped(_totals(changed, ENTRY_ROWS[entry].plural), "")
+            lines += _wrapped(_totals(changed, ENTRY_ROWS[entry].noun), "")
     lines += render_changes(comparison)
     every = (distance for changed in comparison.parts.values() for distance in changed.distances)
     distances = [f"{one.kernel}: {ulps(one.before)} -> {ulps(one.after)}" for one in every]
@@ -70,15 +71,25 @@ def _changed(changed: Changed, what: str = "") -> list[str]:
 
 def comparison_json(comparison: Comparison, old: str, new: str) -> str:
     """The comparison as JSON text; ends with a newline."""
-    content = {
+    content: dict[str, Any] = {
         "schema": 1,
         "old": {"record": old, **_figures(comparison.old)},
         "new": {"record": new, **_figures(comparison.new)},
         "differing": comparison.differing,
         **_lists(comparison),
         "launchers": _lists(comparison.launchers),
+        # Most ports have nothing of their own: their comparisons are as before there was such a thing.
+        **{
+            ENTRY_ROWS[entry].part: _lists(part)
+            for entry, part in _of_port(comparison)
+            if part.compared or part.left_out
+        },
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _of_port(comparison: Comparison) -> list[tuple[Entry, Changed]]:
+    return [(entry, part) for entry, part in comparison.parts.items() if entry in OWN]
 
 
 def _lists(changed: Changed) -> dict[str, Any]:
@@ -136,7 +147,7 @@ def _totals(changed: Changed, what: str) -> str:
     left_out = sum(map(len, changed.left_out.values()))
     declared = f", {len(changed.declared)} worse and declared" if changed.declared else ""
     return (
-        f"{changed.compared} {what} compared: {changed.same} the same, {len(changed.better)} better "
+        f"{counted(changed.compared, what)} compared: {changed.same} the same, {len(changed.better)} better "
         f"({new} of them new), {len(changed.worse)} worse ({gone} of them gone){declared}; {left_out} not compared"
     )
 

@@ -158,8 +158,12 @@ def test_reports_and_comparisons_tell_of_it(linked: OwnPort, capfd) -> None:
     assert "## Own launchers\n\nHost functions that the port has and Candle has not." in markdown
     assert "own launchers: 0 of 1 at parity" in markdown
     assert "own launcher" in Path("r.html").read_text()
-    told = answer(capfd, "diff", "before.json", "r.json")
+    told = answer(capfd, "diff", "before.json", "r.json", "--fail-on-worse", "--json", "d.json")
+    assert told.code == 1
+    assert "1 own launcher compared: 0 the same, 0 better (0 of them new), 1 worse" in told.out
     assert "own launchers newly failing, or further from parity (1)" in told.out
+    (worse,) = json.loads(Path("d.json").read_text())["own_launchers"]["worse"]
+    assert (worse["kernel"], worse["after"]) == (LAUNCHER, "fail")
 
 
 def test_a_record_without_own_launchers_has_no_such_part(linked: OwnPort, capfd) -> None:

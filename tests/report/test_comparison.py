@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from conformance.record import write_record
 from conformance.record.compare import compare
 from conformance.report.comparison import WIDTH, comparison_json, render_comparison
+from conformance.spec.entry import OWN, ROWS, Entry
+from tests.commands import answer
 from tests.record.made import record, row
 from tests.report.hostile import TEXTS
 
@@ -74,3 +78,19 @@ def test_what_a_record_says_stays_on_its_line(text: str) -> None:
     assert not any(sign in found for sign in "\x1b\x9b\x08\r\u2028\x85\u202e")
     begun = [line.split()[0] for line in found.splitlines() if line and not line.startswith(" ")]
     assert begun == ["old:", "new:", "2", "worse,", "newly", "not", "cost:"]
+
+
+@pytest.mark.parametrize("entry", OWN)
+def test_what_is_the_ports_own_is_compared_too(entry: Entry, tmp_path: Path, capsys) -> None:
+    """Where the records have a verdict on nothing else."""
+    idle = record(row("idle_f32", "not_run"))
+    for name, status in (("old", "pass"), ("new", "fail")):
+        write_record(idle.with_parts({entry: [row("mine_f32", status, ["n=1"] * (status == "fail"))]}), tmp_path / name)
+    words = ("diff", tmp_path / "old", tmp_path / "new")
+    assert answer(capsys, *words).code == 0
+    said = answer(capsys, *words, "--fail-on-worse", "--json", tmp_path / "told.json")
+    assert said.code == 1
+    assert f"1 {ROWS[entry].noun} compared: 0 the same, 0 better (0 of them new), 1 worse" in said.out
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert [change["kernel"] for change in told[ROWS[entry].part]["worse"]] == ["mine_f32"]
+    assert [part for part in ("own", "own_launchers") if part in told] == [ROWS[entry].part]

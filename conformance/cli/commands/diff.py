@@ -32,11 +32,12 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.json is not None:
         write_text(arguments.json, comparison_json(found, *names))
     print(render_comparison(found, *names))
-    if not found.compared and not found.launchers.compared:
+    parts = found.parts.values()
+    if not any(part.compared for part in parts):
         raise UsageError(
             f"{names[0]} and {names[1]} have a verdict on no kernel in common: there is nothing to compare"
         )
-    return NOT_MET if arguments.fail_on_worse and (found.worse or found.launchers.worse) else MET
+    return NOT_MET if arguments.fail_on_worse and any(part.worse for part in parts) else MET
 
 
 def record_of_run(path: Path) -> Record:
