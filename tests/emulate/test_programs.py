@@ -62,8 +62,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return build
 
 
-@pytest.mark.nightly("builds the runtime of programs and two programs")
-@pytest.mark.parametrize("arch", TARGETS)
+@pytest.mark.nightly("builds the runtime of programs and three programs")
+@pytest.mark.parametrize("arch", [*TARGETS, "gfx1101"])
 def test_a_program_with_launches_in_its_source_computes(built: Build, arch: str) -> None:
     done = emulate("--arch", arch, "--", built("saxpy.hip", arch))
     assert done.stdout == f"{arch} {64 if arch == 'gfx942' else 32} lanes: 0 of 1000 wrong\n"
@@ -198,10 +198,10 @@ def test_hipcc_says_of_each_file_what_it_is_and_takes_no_value_for_a_file(
 @pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
 def test_build_scripts_find_a_rocm_installation() -> None:
     script = "rocm_agent_enumerator && offload-arch && rocminfo && hipconfig --path"
-    done = emulate("--arch", "gfx1100", "--", "sh", "-c", script)
+    done = emulate("--arch", "gfx1101", "--", "sh", "-c", script)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[:3] == ["gfx000", "gfx1100", "gfx1100"]
+    assert lines[:3] == ["gfx000", "gfx1101", "gfx1101"]
     assert "  Wavefront Size:          32" in lines
     root = Path(lines[-1])
     assert {file.name for file in (root / "lib").iterdir()} >= {"libamdhip64.so", "libamdhip64.so.6", "libhiprtc.so.7"}

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from conformance.runtimes.isa.kind import TARGETS
+from conformance.runtimes.isa.kind import SAME, TARGETS
 from tests.isa_runtime.encodings import NONE, OFF, VCC, Printed, printed
 from tests.isa_runtime.machine import ENCODINGS, Machine
-from tests.isa_runtime.opcodes import TABLE, table_text, written
+from tests.isa_runtime.opcodes import TABLE, table, table_text, written
 
 ASSEMBLER = next((name for name in ("llvm-mc-19", "llvm-mc") if shutil.which(name)), "")
 CLAMP, RETURNS = 4, 16
@@ -214,3 +214,10 @@ def test_the_decoder_reads_what_llvm_writes(machine: Machine, target: str) -> No
 def test_the_table_is_what_llvm_says() -> None:
     pytest.importorskip("ziglang", reason="there is no newer LLVM, which knows gfx950")
     assert TABLE.read_text(encoding="utf-8") == table_text()
+
+
+@pytest.mark.nightly("llvm-mc disassembles every opcode of two targets")
+@pytest.mark.parametrize("target", SAME)
+@pytest.mark.skipif(ASSEMBLER != "llvm-mc-19", reason="there is no llvm-mc-19, of which the table is made")
+def test_a_target_that_stands_for_another_one_has_its_instructions(target: str) -> None:
+    assert table(target) == table(SAME[target])

@@ -40,7 +40,7 @@ from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
 from conformance.record.launched import with_launches
 from conformance.report.lines import rendered
-from conformance.runtimes.isa.kind import KIND, TARGETS
+from conformance.runtimes.isa.kind import GPUS, KIND
 from conformance.session.setup import jobs_for, setup_of_reference
 from conformance.settings import Settings
 from conformance.spec.load import Specs, load_specs
@@ -59,8 +59,8 @@ _MOST_BYTES = 1024
 
 
 def _gpu(text: str) -> str:
-    if text not in TARGETS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(TARGETS)}")
+    if text not in GPUS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(GPUS)}")
     return text
 
 
@@ -72,7 +72,7 @@ def _count(least: int, text: str) -> int:
 
 def options(parser: CommandParser) -> None:
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="a new or empty folder")
-    emulated = f"run on an emulated GPU: {', '.join(TARGETS)} (default: the machine's)"
+    emulated = f"run on an emulated GPU: {', '.join(GPUS)} (default: the machine's)"
     parser.add_argument("--arch", type=_gpu, metavar="GFX", help=emulated)
     parser.add_argument(
         "--only", action="append", default=[], metavar="PATTERN", help="record these kernels alone (rope*); repeatable"

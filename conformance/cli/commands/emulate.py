@@ -11,7 +11,7 @@ import sys
 from conformance.cli.usage import CommandParser
 from conformance.emulate.installation import environment, installation
 from conformance.errors import UsageError
-from conformance.runtimes.isa.kind import TARGETS
+from conformance.runtimes.isa.kind import GPUS
 
 EXAMPLES = (
     ("candle-parity emulate --arch gfx1100 -- cargo test", "a program's tests, its GPU a gfx1100 that is interpreted"),
@@ -26,8 +26,8 @@ MOST_DEVICES = 16
 
 
 def _gpu(text: str) -> str:
-    if text not in TARGETS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(TARGETS)}")
+    if text not in GPUS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(GPUS)}")
     return text
 
 
@@ -38,7 +38,7 @@ def _devices(text: str) -> int:
 
 
 def options(parser: CommandParser) -> None:
-    parser.add_argument("--arch", type=_gpu, default=TARGETS[0], metavar="GFX", help=f"the GPU: {', '.join(TARGETS)}")
+    parser.add_argument("--arch", type=_gpu, default=GPUS[0], metavar="GFX", help=f"the GPU: {', '.join(GPUS)}")
     parser.add_argument(
         "--devices", type=_devices, default=1, metavar="N", help=f"how many GPUs, all alike: 1 to {MOST_DEVICES}"
     )

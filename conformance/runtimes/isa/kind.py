@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.environment import PERTURB, value_of
@@ -19,7 +21,12 @@ SITES = "CANDLE_PARITY_ISA_SITES"
 LINES = ("-gline-tables-only",)
 """Lines of faults; the machine code is the same without."""
 TARGETS = ("gfx942", "gfx950", "gfx90a", "gfx908", "gfx906", "gfx1100", "gfx1151", "gfx1201", "gfx1030")
-"""Targets whose instructions the interpreter can decode; the first is the default."""
+"""Targets whose instructions the interpreter's table has, a column for each; the first is the default."""
+_SAME = Path(__file__).with_name("runtime") / "same_targets.inc"
+SAME = dict(re.findall(r'\{"(gfx\w+)", "(gfx\w+)"\}', _SAME.read_text(encoding="utf-8")))
+"""Targets that have the instructions and the rules of another one, by name."""
+GPUS = (*TARGETS, *SAME)
+"""All targets that can be interpreted."""
 
 LAUNCH_SECONDS = 60
 """CPU seconds after which the interpreter ends a launch."""
@@ -27,8 +34,8 @@ LAUNCH_SECONDS = 60
 
 def _target() -> str:
     target = os.environ.get(ARCH) or TARGETS[0]
-    if target not in TARGETS:
-        raise NoRuntime(f"the isa runtime does not know the instructions of {target}; expected {', '.join(TARGETS)}")
+    if target not in GPUS:
+        raise NoRuntime(f"the isa runtime does not know the instructions of {target}; expected {', '.join(GPUS)}")
     return target
 
 

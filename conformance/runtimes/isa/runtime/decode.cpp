@@ -1,4 +1,6 @@
 // From words to instructions, once for a code object. What an opcode is called comes from a table made of llvm-mc's.
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -18,6 +20,20 @@ constexpr Column columns[] = {
     {"gfx908", Generation::Gfx9},   {"gfx906", Generation::Gfx9},   {"gfx1100", Generation::Gfx11},
     {"gfx1151", Generation::Gfx11}, {"gfx1201", Generation::Gfx12}, {"gfx1030", Generation::Gfx10},
 };
+
+struct Same {
+  std::string_view target, as;
+};
+constexpr Same same[] = {
+#include "same_targets.inc"
+};
+
+// `name` without features, or the target whose instructions it has.
+std::string_view column_of(std::string_view name) {
+  name = name.substr(0, name.find(':'));
+  const auto *const found = std::ranges::find(same, name, &Same::target);
+  return found == std::end(same) ? name : found->as;
+}
 
 struct Opcode {
   Encoding encoding;
@@ -114,7 +130,7 @@ std::map<std::string, Target, std::less<>> all_targets() {
 
 Target *target_of(std::string_view name) {
   static std::map<std::string, Target, std::less<>> targets = all_targets();
-  const auto found = targets.find(name.substr(0, name.find(':')));
+  const auto found = targets.find(column_of(name));
   return found == targets.end() ? nullptr : &found->second;
 }
 
@@ -139,10 +155,10 @@ const char *mnemonic(const std::string &target, const Inst &i) {
   return i.encoding == Encoding::VOPD ? "v_dual" : name ? name : "an instruction word";
 }
 
-void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &name) {
-  Target *target = target_of(name);
-  if (!target) throw Fault(Fault::Unknown, "the instructions of " + name);
-  code.target = name;
+void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &given) {
+  Target *target = target_of(given);
+  if (!target) throw Fault(Fault::Unknown, "the instructions of " + given);
+  const std::string name = code.target = column_of(given);
   code.generation = static_cast<u32>(target->generation);
   code.is_mi200 = name.starts_with("gfx90a");
   // LLVM, d16PreservesUnusedBits; of gfx906 and gfx908 some have ECC.
