@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance.runtimes.cpu import build as building
-from conformance.runtimes.cpu.build import BuildError, build
+from conformance.runtimes.cpu.build import BuildError, Plan, build
 from conformance.toolchains import host as toolchain
 from conformance.toolchains.host import NoCompiler, find_toolchain
 
@@ -205,3 +205,34 @@ def test_clang_goes_before_gcc(no_compiler: Path) -> None:
     stand_in(no_compiler / "g++", '#!/bin/sh\necho "g++ 13.1.0"\n')
     stand_in(no_compiler / "clang++-17", '#!/bin/sh\necho "clang version 17.0.1"\n')
     assert find_toolchain(links_standard_library=True).kind == "clang"
+
+
+EDITING = COMPILER.replace("sleep 0.2", 'echo second > "SOURCE"')
+
+
+@pytest.fixture
+def edited(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """A library whose only source a compiler changes while it reads it."""
+    source = tmp_path / "a.cpp"
+    source.write_text("first")
+    compiler = stand_in(tmp_path / "cxx", EDITING.replace("SOURCE", str(source)))
+    monkeypatch.setenv(toolchain.ENVIRONMENT, str(compiler))
+    return Plan("edited", {"liba.so": (source,)}, (), ())
+
+
+def test_sources_that_change_while_they_are_compiled_are_compiled_again(
+    home: Path, tmp_path: Path, edited: Plan
+) -> None:
+    folder = build(edited)
+    assert (tmp_path / "a.cpp").read_text() == "second\n"
+    assert folders(home) == [folder.name]
+    assert build(edited) == folder
+    assert calls(tmp_path / "cxx") == 4  # compiled and linked twice, of which the first is thrown away
+
+
+def test_sources_that_never_stand_still_are_told(home: Path, monkeypatch: pytest.MonkeyPatch, edited: Plan) -> None:
+    numbers = iter(range(100))
+    monkeypatch.setattr(building, "_key", lambda plan, toolchain: str(next(numbers)))
+    with pytest.raises(BuildError, match="changed while they were compiled"):
+        build(edited)
+    assert folders(home) == []

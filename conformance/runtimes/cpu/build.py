@@ -48,6 +48,7 @@ MOST_UNITS = 8
 _LOG_LINES = 12
 _LOG = 64 << 10
 _SCRATCH = "building-"
+_ATTEMPTS = 3
 MANIFEST = "manifest.json"
 _SECONDS = 900.0
 """For one run of the compiler; zig builds its C++ library first, about a minute."""
@@ -143,9 +144,23 @@ def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Pat
     """
     plan = plan or host_plan()
     toolchain = find_toolchain(links_standard_library=True)
-    forwards = (f"{path} {text}" for path, text in plan.forwards.items())
-    parts = (MANIFEST, toolchain.identity, *forwards, plan.digest)
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+    for _ in range(_ATTEMPTS):
+        try:
+            return _built(plan, toolchain, supervisor)
+        except _Changed:
+            continue
+    raise BuildError(
+        f"the sources of the {plan.runtime} runtime changed while they were compiled; run the command again"
+    )
+
+
+class _Changed(Exception):
+    """A source has changed since the key of its build was taken: what was compiled may be of either."""
+
+
+def _built(plan: Plan, toolchain: HostToolchain, supervisor: Supervisor | None) -> Path:
+    """The folder of ``build``; raises ``_Changed`` too."""
+    key = _key(plan, toolchain)
     home = cache_folder() / "runtime"
     if _is_whole(home / key):
         return home / key
@@ -164,6 +179,13 @@ def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Pat
             f"the {plan.runtime} runtime cannot be built: neither {home} nor {temporary} can be written "
             f"({error.strerror}); make room in one of them, or name another folder in CANDLE_PARITY_CACHE"
         ) from error
+
+
+def _key(plan: Plan, toolchain: HostToolchain) -> str:
+    """The name of a build: of all that it is made from."""
+    forwards = (f"{path} {text}" for path, text in plan.forwards.items())
+    parts = (MANIFEST, toolchain.identity, *forwards, plan.digest)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
 def _temporary_home(supervisor: Supervisor | None) -> Path:
@@ -216,6 +238,8 @@ def _build_in(home: Path, key: str, plan: Plan, toolchain: HostToolchain) -> Pat
         scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=home))
         try:
             _compile(plan, toolchain, scratch / "new")
+            if _key(plan, toolchain) != key:
+                raise _Changed
             if _damage(target) == "":  # of one that did not wait for us
                 return target
             if os.path.lexists(target):
