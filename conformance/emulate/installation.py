@@ -55,6 +55,10 @@ HEADERS = (
 
 FUNCTIONS = Path(__file__).with_name("hip_functions.txt")
 """Functions of HIP 5.2 to 7 that return a ``hipError_t``. A program may link any of them."""
+VERSIONS = Path(__file__).with_name("hip_versions.txt")
+"""Functions of HIP that were new behind 4.2, each with its version in AMD's ``libamdhip64``, as ``hip_6.0``. That
+library has versions up to 7.2; ``libhiprtc`` and the other libraries of ROCm have none."""
+_FIRST = "hip_4.2"
 HIPRTC = Path(__file__).with_name("hiprtc")
 """Sources of ``libhiprtc``, over ``_OF_HIPRTC``."""
 RUNTIME = Path(__file__).with_name("runtime")
@@ -157,13 +161,10 @@ def program_plan() -> Plan:
 
     Raises ``FileError`` where the cache cannot be written.
     """
-    plan = runtime_plan()
-    text = _ABSENT + "".join(map(_STUB.format, absent_functions(plan)))
-    home = cache_folder() / "emulate"
-    file = home / f"absent-{hashlib.sha256(text.encode()).hexdigest()[:16]}.cpp"
-    if not file.is_file():
-        write_text(file, text)
     hip, rtc = LIBRARIES
+    versions = {hip: _generated("versions", version_script(hip_versions()), ".map")}
+    plan = replace(runtime_plan(), versions=versions)
+    file = _generated("absent", _ABSENT + "".join(map(_STUB.format, absent_functions(plan))), ".cpp")
     own = CPU / "hiprtc"
     return replace(
         plan,
@@ -171,6 +172,30 @@ def program_plan() -> Plan:
         flags=(*plan.flags, f"-I{own}", f"-I{HIPRTC}"),
         headers=(*plan.headers, HIPRTC, *(own / name for name in ("literal.h", "process.h", "program.h"))),
     )
+
+
+def version_script(versions: Mapping[str, str]) -> str:
+    """The linker's script for functions by name with their versions (``VERSIONS``); all others are of the first one."""
+    text = f"{_FIRST} {{ global: hip*; __hip*; local: *; }};\n"
+    before = _FIRST
+    for version in sorted(set(versions.values())):
+        names = " ".join(f"{name};" for name, its in versions.items() if its == version)
+        text += f"{version} {{ global: {names} }} {before};\n"
+        before = version
+    return text
+
+
+def hip_versions() -> dict[str, str]:
+    """The rows of ``VERSIONS``."""
+    return dict(row.split() for row in VERSIONS.read_text(encoding="utf-8").splitlines())
+
+
+def _generated(kind: str, text: str, suffix: str) -> Path:
+    """A file of the cache with ``text``; raises ``FileError`` where it cannot be written."""
+    file = cache_folder() / "emulate" / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}{suffix}"
+    if not file.is_file():
+        write_text(file, text)
+    return file
 
 
 def environment(root: Path, arch: str, given: Mapping[str, str], devices: int = 1) -> dict[str, str]:

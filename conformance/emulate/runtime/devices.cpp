@@ -112,6 +112,7 @@ SIMT_API int hipDeviceGetByPCIBusId(int *device, const char *id) {
   return set("hipDeviceGetByPCIBusId", device, static_cast<int>(bus));
 }
 SIMT_API int hipChooseDevice(int *device, const void *) { return set("hipChooseDevice", device, 0); }
+SIMT_API int hipChooseDeviceR0600(int *device, const void *wanted) { return hipChooseDevice(device, wanted); }
 SIMT_API int hipSetValidDevices(int *, int) { return Success; }
 SIMT_API int hipGetDeviceFlags(unsigned *flags) { return set("hipGetDeviceFlags", flags, device_flags); }
 SIMT_API int hipSetDeviceFlags(unsigned flags) {

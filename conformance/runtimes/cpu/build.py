@@ -66,8 +66,8 @@ class Plan:
     """What to build for ``runtime``: each library's sources (files, or folders with all their ``.cpp``).
 
     ``flags`` go to the compiler, and ``options`` last, which are in the key of the build too; ``linking`` goes to the
-    linker; ``headers`` are further files and folders whose content the build depends on. ``forwards`` are headers to
-    write, by their path.
+    linker, and so do ``versions``, a version script for a library; ``headers`` are further files and folders whose
+    content the build depends on. ``forwards`` are headers to write, by their path.
     """
 
     runtime: str
@@ -77,6 +77,7 @@ class Plan:
     options: tuple[str, ...] = ()
     linking: tuple[str, ...] = ()
     forwards: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, Path] = field(default_factory=dict)
 
     def files(self, library: str) -> list[Path]:
         """The ``.cpp`` files of ``library``."""
@@ -88,7 +89,9 @@ class Plan:
         """Of all that the libraries are made from, the compiler apart."""
         inputs = [place for places in self.sources.values() for place in places]
         parts = (*FLAGS, *_OF_CLANG, _CPU, self.runtime, *self.options)
-        return hashlib.sha256("\0".join((*parts, content_hash(*inputs, *self.headers))).encode()).hexdigest()[:24]
+        return hashlib.sha256(
+            "\0".join((*parts, content_hash(*inputs, *self.headers, *self.versions.values()))).encode()
+        ).hexdigest()[:24]
 
 
 def content_hash(*places: Path) -> str:
@@ -300,6 +303,8 @@ def _library(plan: Plan, toolchain: HostToolchain, folder: Path, name: str, supe
     with ThreadPoolExecutor() as pool:
         list(pool.map(compile_unit, units, texts, codes))
     linking = ["-shared", "-Wl,-S", f"-Wl,-soname,{name}", "-o", str(folder / name), *map(str, codes), *plan.linking]
+    if name in plan.versions:
+        linking.append(f"-Wl,--version-script={plan.versions[name]}")
     _run(plan.runtime, [*toolchain.compiler, *linking, "-lpthread", "-ldl"], folder, supervisor)
     for file in (*texts, *codes):
         file.unlink()
