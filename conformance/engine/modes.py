@@ -67,6 +67,11 @@ class Mode(ABC):
         """The trees that are compiled, the one under trial first; none where no kernel runs."""
 
     @property
+    def data(self) -> str:
+        """A digest of the cases whose ids do not make their data; empty where there are none."""
+        return ""
+
+    @property
     def traces(self) -> Path | None:
         """The folder of the recorded cases, where cases are not generated."""
         return None
@@ -91,6 +96,10 @@ class CaseMode(Mode):
     @abstractmethod
     def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
         """Trials of ``cases`` of ``kernel``, or of all; raises ``ValueError`` for bad ones."""
+
+    def pinned(self, cases: Iterable[Case]) -> int:
+        """How many of ``cases`` are pinned launches of programs."""
+        return 0
 
     def launches(self, kernel: Kernel, cases: Iterable[Case], salt: str) -> Iterator[tuple[Case, Launch]]:
         """``cases`` of ``kernel`` with their launches, of which nothing is expected yet."""

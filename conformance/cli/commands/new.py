@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import sys
@@ -10,15 +11,17 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from conformance.capture.pin import PINNED, pin, place_of
+from conformance.capture.pin import pin, place_of
 from conformance.cli.usage import CommandParser, kernel_names
 from conformance.engine.recordings import recorded
 from conformance.errors import UsageError
 from conformance.files import installed
-from conformance.port.config import OPTIONS_FILE, read_config
+from conformance.port.config import OPTIONS_FILE, config_file_in, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.replay.traces import Traces
+from conformance.session.pinned import PINNED, place_of_pinned
 from conformance.session.selection import specs_to_edit
+from conformance.settings import NO_SETTINGS
 from conformance.spec import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import Specs, load_specs
@@ -76,9 +79,10 @@ def options(parser: CommandParser) -> None:
     )
     parser.add_argument("--write", action="store_true", help="write the edits; without it they are only printed")
     parser.add_argument(
-        "--case-from", metavar="DIR#N", help="keep launch N of a recording of capture as a case, which replay judges"
+        "--case-from", metavar="DIR#N", help="keep launch N of a recording of capture as a case, which run judges"
     )
-    parser.add_argument("--into", type=Path, default=PINNED, metavar="DIR", help=f"the folder of such cases ({PINNED})")
+    into = f"the folder of such cases (default: the one that run takes: {PINNED}, next to candle-parity.toml)"
+    parser.add_argument("--into", type=Path, metavar="DIR", help=into)
     parser.add_argument(
         "--specs",
         type=Path,
@@ -137,16 +141,24 @@ def _pin(arguments: argparse.Namespace) -> int:
         raise UsageError("--case-from keeps a launch as a case and adds no kernel; leave names, --like and --own out")
     folder, number = place_of(arguments.case_from)
     _check_is_judged(folder, number)
+    file = arguments.config or config_file_in(Path())
+    config = None if file is None else read_config(file)
+    found = place_of_pinned(NO_SETTINGS, config)
+    into: Path = found if arguments.into is None else arguments.into
     try:
-        case = pin(folder, number, arguments.into)
+        case = pin(folder, number, into)
     except OSError as error:
-        raise FileError(
-            f"{arguments.into} cannot be written ({error.strerror}); name another folder with --into"
-        ) from None
-    into = shlex.quote(str(arguments.into))
-    print(f"wrote {case} into {arguments.into}; keep the folder with the port\n\n# judge the port by it")
-    print(f"candle-parity replay {into} --kernels path/to/port {shlex.quote(case)}")
-    print(f"# what the program's kernel answered\ncandle-parity replay {into} --subject reference {shlex.quote(case)}")
+        raise FileError(f"{into} cannot be written ({error.strerror}); name another folder with --into") from None
+    print(f"wrote {case} into {into}; keep the folder with the port\n\n# judge the port by it, as each run now does")
+    place, quoted = shlex.quote(str(into)), shlex.quote(case)
+    is_found = config is not None and into.resolve() == found.resolve()
+    named = [] if arguments.config is None else ["--config", shlex.quote(str(arguments.config))]
+    named += [] if is_found else ["--pinned", place]
+    named += [] if config is not None and config.settings.kernels is not None else ["--kernels", "path/to/port"]
+    print(" ".join(["candle-parity", "run", *named, quoted]))
+    print(f"# what the program's kernel answered\ncandle-parity replay {place} --subject reference {quoted}")
+    if not is_found:
+        print(f"# or, for runs without --pinned, in {OPTIONS_FILE}:\npinned = {json.dumps(str(into))}")
     return 0
 
 
