@@ -176,6 +176,8 @@ class KernelResult(Row):
     """Which compiler compiled it, "hiprtc" or "hipcc" (null: the runtime has only one)."""
     compiler_name: str | None = None
     """The full name of the compiler that "hipcc" stands for, such as "ROCm's amdclang++, AMD clang version 19.0.0"."""
+    pinned: Count = 0
+    """How many of the selected cases are pinned: launches of programs that the port keeps."""
     planned: Count = 0
     """Cases that were selected, where not all of them were run (else 0)."""
     robustness: Robustness | None = None

@@ -65,6 +65,7 @@ from conformance.session.gate import (
     parts_of,
 )
 from conformance.session.outputs import check_outputs
+from conformance.session.pinned import pinned_cases
 from conformance.session.selection import without_undefined
 from conformance.session.setup import checked, config_from, setup_from, specs_from, tree_from
 from conformance.settings import NO_GATE, OPTIONS, PREFIX, Gate, Settings
@@ -289,8 +290,12 @@ class Parity:
 
     @cached_property
     def mode(self) -> JudgeGenerated:
-        """The mode of the run: it judges the port's tree by generated cases. Raises ``SourceError``."""
-        return JudgeGenerated(tree_from(self._port.settings, self.specs, self._port.config))
+        """The mode of the run: it judges the port's tree by generated and pinned cases.
+
+        Raises ``SourceError``, and ``UserError`` for pinned cases that cannot be used.
+        """
+        settings, config = self._port.settings, self._port.config
+        return pinned_cases(settings, config, self.specs).mode(tree_from(settings, self.specs, config))
 
     def outcome_of(self, kernel: Kernel) -> Outcome:
         """Judge ``kernel`` over all its cases. The judge and its executor are started by the first call."""

@@ -259,13 +259,29 @@ class Settings(ExecutorSettings):
         repeated=True,
     )
 
+    pinned: Path | None = option(
+        None,
+        "--pinned",
+        read=Path,
+        metavar="DIR",
+        group=CHOICE,
+        help="also judge the launches that `new --case-from` has kept in this folder (default: the folder pinned next "
+        "to candle-parity.toml, if there is one)",
+        commands=("run", "list"),
+        in_file=True,
+        pytest=True,
+        repeated=True,
+    )
+
     def filled(self, file: Settings) -> Self:
         """These settings, with the values of the port's ``file`` for those that have their default.
 
         Options for the compiler are not filled in here, as both sources count there (``conformance.port.options``).
-        ``arch`` is, because the runtime needs it too.
+        ``arch`` is, because the runtime needs it too. Nor is ``pinned``, as the file leads to that folder each time
+        (``conformance.session.pinned``).
         """
         rows = [row for row in Settings.rows() if row.in_file and (not row.compiles or row.name == "arch")]
+        rows = [row for row in rows if row.name != "pinned"]
         return replace(self, **{row.name: getattr(file, row.name) for row in rows if self._is_default(row)})
 
     def _is_default(self, row: Option) -> bool:

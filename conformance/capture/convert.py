@@ -106,7 +106,13 @@ def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[st
     after: dict[str, NDArray[Any]] = {}
     for parameter in kernel.params:
         value = given[parameter.name]
-        if value is None:
+        if value is None and counts.get(parameter.name) == 0:
+            # An allocation of no bytes is a null pointer, and a tensor without elements is an argument all the same.
+            empty = np.empty(0, dtype(parameter.dtype).numpy)
+            args.append(Buffer(parameter.name, parameter.dtype, parameter.role, empty))
+            if parameter.role != "in":
+                after[parameter.name] = empty
+        elif value is None:
             args.append(Null(parameter.name))
         elif not isinstance(value, RecordedBuffer):
             args.append(Scalar(parameter.name, parameter.dtype, scalars[parameter.name]))

@@ -11,9 +11,6 @@ from conformance.capture.launches import CaptureError
 from conformance.replay.archive import SUFFIX, Cases, Pool, read_archive, read_header, write_archive_in_place
 from conformance.replay.traces import PROGRAM, Traces
 
-PINNED = Path("pinned")
-"""Where cases are pinned unless another folder is named."""
-
 _WHERE = re.compile(r"(?P<folder>.+)#(?P<number>[0-9]{1,9})")
 _NO_LABEL = re.compile(r"[^\w.+-]")
 """What is not kept of a folder's name in a case id, which a comma would cut."""

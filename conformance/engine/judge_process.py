@@ -165,6 +165,7 @@ class Judge:
             "left_out": outcome.left_out + (robustness.left_out if robustness else 0),
             "robustness": robustness,
             "unasked": unasked,
+            "pinned": 0 if judged is None else self._mode.pinned(judged),
             "port_name": declared.names.ports.get(kernel.name),
             "geometry": None if geometry is None else described(geometry),
             "adapter": None if adapter is None else adapter_text(adapter),

@@ -228,7 +228,7 @@ def add_checked_kinds(*kinds: type[Any]) -> None:
 
 add_checked_kinds(JudgeGenerated, Setup, Compile, Compiled, RunCases, Outcome)
 add_kinds(Refused, Started)
-add_kinds_of("conformance.engine.recordings", "JudgeRecorded", "RecordAnswers", "JudgeReference")
+add_kinds_of("conformance.engine.recordings", "JudgeRecorded", "JudgeWithPinned", "RecordAnswers", "JudgeReference")
 add_kinds_of("conformance.engine.timing.requests", "TimeTrees", "Time", "Timed")
 
 

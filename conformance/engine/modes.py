@@ -67,6 +67,11 @@ class Mode(ABC):
         """The trees that are compiled, first the one that is judged; none where no kernel runs."""
 
     @property
+    def data(self) -> str:
+        """A digest of the cases whose ids do not make their data; empty where there are none."""
+        return ""
+
+    @property
     def traces(self) -> Path | None:
         """The folder of the recorded launches; ``None`` where cases are generated."""
         return None
@@ -95,6 +100,10 @@ class CaseMode(Mode):
 
         Raises ``ValueError`` for a case that cannot be made.
         """
+
+    def pinned(self, cases: Iterable[Case]) -> int:
+        """How many of ``cases`` are pinned launches of programs."""
+        return 0
 
     def launches(self, kernel: Kernel, cases: Iterable[Case], salt: str) -> Iterator[tuple[Case, Launch]]:
         """``cases`` of ``kernel`` with their launches, without expected values."""

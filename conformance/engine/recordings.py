@@ -6,6 +6,7 @@ answers to generated cases).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,8 +19,9 @@ import reference
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
 from conformance.engine.messages import add_checked_kinds
-from conformance.engine.modes import CaseMode, PortMode, Tree
+from conformance.engine.modes import CaseMode, JudgeGenerated, PortMode, Tree
 from conformance.processes import InfrastructureError
+from conformance.replay.archive import SUFFIX
 from conformance.replay.recorder import Recorder
 from conformance.replay.traces import Trace, Traces
 from conformance.spec.kernel import Kernel
@@ -32,6 +34,12 @@ from reference.expected import Expected
 def recorded_parts(kernel: Kernel, traces: Path) -> Parts:
     """All recorded cases of ``kernel``; raises ``TraceError``."""
     return parts_of(kernel, _traces(traces).cases(kernel.name))
+
+
+def launches_of(kernel: Kernel, cases: Iterable[Case], traces: Path) -> Iterator[tuple[Case, Launch]]:
+    """The recorded ones of ``cases`` of ``kernel`` with their launches."""
+    ids = {case.id for case in cases}
+    return ((one.case, one.launch) for one in _traces(traces).of(kernel) if one.case.id in ids)
 
 
 def recorded(kernel: Kernel, cases: Iterable[Case] | None, traces: Path, subject: Subject) -> Iterator[TrialCase]:
@@ -152,8 +160,7 @@ class RecordedMode(CaseMode):
         return self.folder
 
     def launches(self, kernel: Kernel, cases: Iterable[Case], salt: str) -> Iterator[tuple[Case, Launch]]:
-        ids = {case.id for case in cases}
-        return ((one.case, one.launch) for one in _traces(self.folder).of(kernel) if one.case.id in ids)
+        return launches_of(kernel, cases, self.folder)
 
     def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
         return recorded(kernel, cases, self.folder, self.subject)
@@ -165,6 +172,55 @@ class JudgeRecorded(RecordedMode, PortMode):
 
     def parts(self, kernel: Kernel) -> Parts:
         return recorded_parts(kernel, self.folder)
+
+
+@dataclass(frozen=True)
+class JudgeWithPinned(JudgeGenerated):
+    """Judge a port by generated cases, and by launches of programs that it keeps in ``pinned_folder``: ``run`` of a
+    port with pinned cases. ``digest`` is that of the folder (``digest_of_traces``)."""
+
+    pinned_folder: Path
+    digest: str
+
+    @property
+    def data(self) -> str:
+        return self.digest
+
+    def parts(self, kernel: Kernel) -> Parts:
+        judged, others = super().parts(kernel)
+        return Parts((*judged, *_traces(self.pinned_folder).cases(kernel.name)), others)
+
+    def pinned(self, cases: Iterable[Case]) -> int:
+        return sum(map(is_recorded, cases))
+
+    def launches(self, kernel: Kernel, cases: Iterable[Case], salt: str) -> Iterator[tuple[Case, Launch]]:
+        made, kept = _apart(cases)
+        yield from super().launches(kernel, made, salt)
+        yield from launches_of(kernel, kept, self.pinned_folder)
+
+    def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
+        made, kept = (None, None) if cases is None else _apart(cases)
+        yield from generated(kernel, made, salt)
+        yield from recorded(kernel, kept, self.pinned_folder, self.subject)
+
+
+def _apart(cases: Iterable[Case]) -> tuple[list[Case], list[Case]]:
+    """The generated ones of ``cases``, and the recorded ones."""
+    every = list(cases)
+    return [case for case in every if not is_recorded(case)], [case for case in every if is_recorded(case)]
+
+
+def is_recorded(case: Case) -> bool:
+    """Whether ``case`` is a recorded launch: its one field is the label of its trace."""
+    return len(case.fields) == 1 and case.fields[0][0] == "trace"
+
+
+def digest_of_traces(folder: Path) -> str:
+    """A digest of the archives in ``folder``, names and content."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob(f"*{SUFFIX}")):
+        digest.update(f"{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -195,4 +251,4 @@ class JudgeReference(RecordedMode):
         return ()
 
 
-add_checked_kinds(JudgeRecorded, RecordAnswers, JudgeReference)
+add_checked_kinds(JudgeRecorded, JudgeWithPinned, RecordAnswers, JudgeReference)

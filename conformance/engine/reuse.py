@@ -43,6 +43,7 @@ _NO_MATTER = {
     "compile_seconds",
     "all_cases",
     "asked",
+    "pinned",
 }
 """Of a ``Setup``: where things are, what the code object has already, and which other cases are run besides."""
 
@@ -52,7 +53,7 @@ class KeptVerdicts:
 
     def __init__(self, setup: Setup, mode: PortMode, ready: Ready) -> None:
         self._uses = setup.reuse and isinstance(mode, JudgeGenerated) and runtime_kind(setup.runtime).on_host
-        self._setup, self._ready, self._declared = setup, ready, mode.tree.declared
+        self._setup, self._ready, self._declared, self._data = setup, ready, mode.tree.declared, mode.data
         self._folder = ObjectFolder(cache_folder() / "verdicts", "judged", MOST_BYTES)
 
     def key(
@@ -70,6 +71,7 @@ class KeptVerdicts:
         settings = {name: value for name, value in to_map(self._setup)["data"].items() if name not in _NO_MATTER}
         ids = None if cases is None else [case.id for case in cases]
         asked = [settings, to_map(self._ready), self._declared.digest, _judged_by(), repr(kernel), ids, code]
+        asked += [self._data] if self._data else []
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
     def find(self, key: str | None) -> Outcome | None:

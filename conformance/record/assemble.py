@@ -103,6 +103,7 @@ def _run(specs: Specs, result: Result, recordings: Sequence[Mapping[str, Any]]) 
         host=ready.description if executes else None,
         orders=setup.orders if kind is not None and kind.chooses_orders else (),
         subject=mode.subject,
+        pinned=mode.data or None,
         traces=None if mode.traces is None else shown(mode.traces),
         recorded_on=tuple(map(_recorded_on, recordings)),
         program=next((str(recording["program"]) for recording in recordings if "program" in recording), None),

@@ -170,6 +170,8 @@ class RunInfo(Row):
     options: Texts = ()
     """The compiler options of the command line and of the port's file, such as ``-D NAME=1``, and other options that
     have no field of their own."""
+    pinned: str | None = None
+    """A digest of the port's pinned cases (null: there are none)."""
     own_digest: str | None = None
     """A digest of the specs, references and launch families of the port's own kernels (null: none was judged)."""
 
@@ -177,7 +179,7 @@ class RunInfo(Row):
     def judged_alike(self) -> Hashable:
         """What verdicts depend on, but for what the port declares: the same kernels judged alike have the same ones."""
         how = (self.runtime, self.arch, self.wave, self.orders, self.compiler, self.emulator, self.target, self.perturb)
-        of_what = self.specs_digest, self.own_digest, self.harness, self.subject, self.traces
+        of_what = self.specs_digest, self.own_digest, self.pinned, self.harness, self.subject, self.traces
         made_from = self.kernels, self.sources, *of_what
         return how, judged_with(self.options), made_from
 

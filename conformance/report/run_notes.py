@@ -181,6 +181,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         ("note", _left_out(rows)),
         ("note", misaligned_note(judged)),
         ("note", launches_note(loaded)),
+        ("note", _pinned(loaded)),
         *(("note", text) for text in _of_passing(rows)),
         ("note", robustness_note(rows, specs)),
         ("note", _of_launchers(record, specs)),
@@ -237,6 +238,16 @@ def _lost(rows: Sequence[KernelResult]) -> str | None:
     whose = "its" if len(rows) == 1 else "their"
     why = (rows[0].message or "").removeprefix(INFRASTRUCTURE)
     return f"{count} not judged, which is not {whose} doing: {names}: {why}"
+
+
+def _pinned(rows: Sequence[KernelResult]) -> str | None:
+    """How many cases are pinned: launches of programs, among those of every kernel that has some."""
+    kernels = [row for row in rows if row.pinned]
+    if not kernels:
+        return None
+    count = sum(row.pinned for row in kernels)
+    what = f"{count:,} of the cases {'is' if count == 1 else 'are'} pinned, of {counted(len(kernels), 'kernel')}"
+    return f"{what}: launches of programs that the port keeps, judged by the reference as every case"
 
 
 def _compilers(record: Record, rows: Sequence[KernelResult]) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated
 from conformance.port.config import Config
+from conformance.session.pinned import pinned_cases
 from conformance.session.selection import check_cases, judgeable, own_left_out, select, without_undefined
 from conformance.session.setup import config_from, setup_from, specs_from, tree_from
 from conformance.settings import Settings
@@ -51,11 +52,12 @@ def prepare(settings: Settings, patterns: Sequence[str] = (), modules: Sequence[
     """
     config = config_from(settings)
     specs = specs_from(settings, config)
-    kernels, cases = select(specs, patterns, modules, launchers=True)
-    check_cases(specs, cases)
+    pinned = pinned_cases(settings, config, specs)
+    kernels, cases = select(specs, patterns, modules, launchers=True, pinned=pinned.cases)
+    check_cases(specs, cases, pinned.cases)
     left_out = own_left_out(kernels)
     kernels = judgeable(kernels)
-    mode = JudgeGenerated(tree_from(settings, specs, config))
+    mode = pinned.mode(tree_from(settings, specs, config))
     if not patterns and not modules:
         kernels = without_undefined(kernels, mode.tree)
     setup = setup_from(settings, ["candle-parity", "run"], mode.tree, config)

@@ -11,9 +11,10 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from conformance.cases import FAMILIES, cases_for, has_cases, launch_for
@@ -29,6 +30,9 @@ from reference import has_module
 
 if TYPE_CHECKING:
     from conformance.engine.modes import Tree
+
+NOTHING_PINNED: Mapping[str, Sequence[Case]] = MappingProxyType({})
+"""No pinned case of any kernel."""
 
 _PART = re.compile(r"(?P<key>\w+)=(?P<value>\[[^\]]*\]|[^,;\[\]]*)(?:[,;]\s*|$)")
 _REST = re.compile(r"\*[,;]?\s*$")
@@ -51,21 +55,26 @@ def specs_to_edit(arguments: argparse.Namespace) -> Path:
 
 
 def select(
-    specs: Specs, patterns: Sequence[str], modules: Sequence[str] | None, launchers: bool = False
+    specs: Specs,
+    patterns: Sequence[str],
+    modules: Sequence[str] | None,
+    launchers: bool = False,
+    pinned: Mapping[str, Sequence[Case]] = NOTHING_PINNED,
 ) -> tuple[list[Kernel], dict[str, tuple[str, ...]]]:
     """The kernels that ``patterns`` select, and for some of them the case ids; the others are meant with all their
     cases.
 
-    A pattern is a kernel glob, a full case id, or a pattern over cases. With ``launchers`` the launchers are selected
-    too, and follow the kernels. Raises ``SelectionError`` for a pattern that matches no kernel. Raises ``UsageError``
-    for one that matches no case, and for kernels that have no cases or cannot be judged.
+    A pattern is a kernel glob, a full case id, or a pattern over cases; cases are the generated ones and those that are
+    ``pinned``. With ``launchers`` the launchers are selected too, and follow the kernels. Raises ``SelectionError`` for
+    a pattern that matches no kernel. Raises ``UsageError`` for one that matches no case, and for kernels that have no
+    cases or cannot be judged.
     """
     modules = modules or ()
     cases: dict[str, list[str]] = {}
     globs: list[str] = []
     for pattern in patterns:
         if is_case_pattern(pattern):
-            for kernel, ids in matching(specs, pattern, modules, launchers).items():
+            for kernel, ids in matching(specs, pattern, modules, launchers, pinned).items():
                 cases.setdefault(kernel, []).extend(ids)
         elif "(" in pattern:
             cases.setdefault(pattern.split("(", 1)[0], []).append(pattern)
@@ -150,11 +159,16 @@ def _check_complete(kernels: Sequence[Kernel]) -> None:
             )
 
 
-def check_cases(specs: Specs, cases: dict[str, tuple[str, ...]]) -> None:
-    """Raises ``UsageError`` for a case id in ``cases`` of which no launch can be made."""
+def check_cases(
+    specs: Specs, cases: dict[str, tuple[str, ...]], pinned: Mapping[str, Sequence[Case]] = NOTHING_PINNED
+) -> None:
+    """Raises ``UsageError`` for a case id in ``cases`` of which no launch can be made, and that is not ``pinned``."""
     for name, ids in cases.items():
         kernel = specs.entry(name)
+        kept = {case.id for case in pinned.get(name, ())}
         for case_id in ids:
+            if case_id in kept:
+                continue
             try:
                 if not has_cases(kernel):
                     raise ValueError(f"{name} has no cases yet")
@@ -218,7 +232,13 @@ def parse_case_pattern(text: str) -> CasePattern:
     return CasePattern(text, kernel, fields, opened)
 
 
-def matching(specs: Specs, text: str, modules: Sequence[str], launchers: bool = False) -> dict[str, tuple[str, ...]]:
+def matching(
+    specs: Specs,
+    text: str,
+    modules: Sequence[str],
+    launchers: bool = False,
+    pinned: Mapping[str, Sequence[Case]] = NOTHING_PINNED,
+) -> dict[str, tuple[str, ...]]:
     """The ids of the cases that the pattern over cases ``text`` selects, by kernel.
 
     Cases without a part in the verdict are only among them if no other case matches. Raises ``SelectionError`` where no
@@ -233,21 +253,21 @@ def matching(specs: Specs, text: str, modules: Sequence[str], launchers: bool = 
     others: dict[str, tuple[str, ...]] = {}
     for kernel in kernels:
         parts = generated_parts(kernel)
-        for cases, chosen in ((parts.judged, judged), (parts.others, others)):
+        for cases, chosen in (((*parts.judged, *pinned.get(kernel.name, ())), judged), (parts.others, others)):
             mine = tuple(case.id for case in cases if pattern.matches(case))
             if mine:
                 chosen[kernel.name] = mine
     if not judged and not others:
-        raise UsageError(_nothing(pattern, kernels))
+        raise UsageError(_nothing(pattern, kernels, pinned))
     return judged or others
 
 
-def _nothing(pattern: CasePattern, kernels: Sequence[Kernel]) -> str:
+def _nothing(pattern: CasePattern, kernels: Sequence[Kernel], pinned: Mapping[str, Sequence[Case]]) -> str:
     where = kernels[0].name if len(kernels) == 1 else f"{len(kernels)} kernels"
     said = f"pattern {shortened(pattern.text)!r} matches no case of {where}"
     values: dict[str, set[str]] = {}
     for kernel in kernels:
-        for case in cases_for(kernel):
+        for case in (*cases_for(kernel), *pinned.get(kernel.name, ())):
             for key, value in case.fields:
                 values.setdefault(key, set()).add(value)
     for key, value in pattern.fields.items():

@@ -85,6 +85,20 @@ def some_of_each_family() -> list[Kernel]:
     return list(found.values())
 
 
+def test_a_null_pointer_to_no_elements_is_a_tensor_without_any() -> None:
+    """What an allocation of no bytes is; the sum of nothing is 0."""
+    info = RecordedBuffer(1 << 32, np.array([3, 0, 1, 3], np.uint64).tobytes(), None)
+    dst = RecordedBuffer(2 << 32, floats(5, 5, 5), floats(0, 0, 0))
+    args = (size_t(0), size_t(0), size_t(2), info, None, dst)
+    launch, after = to_launch(KERNELS["fast_sum_f32"], RecordedLaunch("fast_sum_f32", (3, 1, 1), (1, 1, 1), 0, args))
+    expected = expected_of(KERNELS["fast_sum_f32"], launch)
+    assert expected["dst"].value.tolist() == after["dst"].tolist() == [0, 0, 0]
+    args = (size_t(0), size_t(1), None, None, None)
+    launch, after = to_launch(KERNELS["uneg_f32"], RecordedLaunch("uneg_f32", (1, 1, 1), (1, 1, 1), 0, args))
+    assert [type(argument) for argument in launch.args] == [Scalar, Scalar, Null, Buffer, Buffer]
+    assert expected_of(KERNELS["uneg_f32"], launch)["out"].value.size == after["out"].size == 0
+
+
 @pytest.mark.parametrize("kernel", some_of_each_family(), ids=lambda kernel: kernel.name)
 def test_a_launch_keeps_all_that_its_reference_needs(kernel: Kernel) -> None:
     """As if a program had made the first generated cases, with room behind every buffer."""

@@ -4,41 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from conformance.capture.launches import CaptureError
 from conformance.capture.pin import pin, place_of
-from conformance.cases.case import Case
-from conformance.cases.launch import Buffer, Launch, Null, Scalar
 from conformance.cli.main import main
 from conformance.engine.recordings import recorded
-from conformance.replay.recorder import PART_SUFFIX, Recorder, pack_parts
 from conformance.replay.traces import Traces
 from conformance.spec.load import load_specs
+from tests.capture.recordings import recording
 
 NEG = load_specs().kernels["uneg_f32"]
-
-
-def recording(folder: Path, *answers: float, program: bool = True, numel: int = 1) -> Path:
-    """Launches of uneg_f32 of 1, with what it answered to each."""
-    folder.mkdir()
-    recorder = Recorder()
-    for number, answer in enumerate(answers, 1):
-        args = (
-            Scalar("numel", "size_t", np.uint64(numel)),
-            Scalar("num_dims", "size_t", np.uint64(1)),
-            Null("info"),
-            Buffer("inp", "f32", "in", np.ones(1, np.float32)),
-            Buffer("out", "f32", "out", np.zeros(1, np.float32)),
-        )
-        launch = Launch("uneg_f32", (1, 1, 1), (1024, 1, 1), 0, args)
-        recorder.add(Case("uneg_f32", ()), launch, {"out": np.full(1, answer, np.float32)}, label=str(number))
-    recorder.write(folder, "uneg_f32")
-    part = folder / f"uneg_f32{PART_SUFFIX}"
-    pack_parts([part], folder, "unary", {"program": "model"} if program else {"device": "a GPU"})
-    part.unlink()
-    return folder
 
 
 def test_of_a_programs_launch_the_reference_is_expected_whatever_it_answered(tmp_path: Path) -> None:
@@ -121,7 +97,29 @@ def test_a_launch_that_is_not_recorded_is_told(
     assert main(["new"]) == 2
     capsys.readouterr()
     assert main(["new", "--case-from", "one#1"]) == 0
-    assert "candle-parity replay pinned --kernels path/to/port 'uneg_f32(trace=one-1)'" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "candle-parity run --pinned pinned --kernels path/to/port 'uneg_f32(trace=one-1)'" in said
+    assert said.splitlines()[-1] == 'pinned = "pinned"'
+
+
+@pytest.mark.parametrize(
+    ("declared", "folder"), [('kernels = "."', "pinned"), ('kernels = "."\npinned = "tests/kept"', "tests/kept")]
+)
+def test_a_launch_is_pinned_where_runs_of_the_port_find_it(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    declared: str,
+    folder: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "candle-parity.toml").write_text(f"{declared}\n")
+    recording(tmp_path / "one", -1.0)
+    assert main(["new", "--case-from", "one#1"]) == 0
+    said = capsys.readouterr().out
+    assert "candle-parity run 'uneg_f32(trace=one-1)'" in said
+    assert "pinned =" not in said
+    assert (tmp_path / folder / "unary.traces.xz").exists()
 
 
 def test_a_folder_of_any_name_gives_a_case_id(tmp_path: Path) -> None:

@@ -45,7 +45,18 @@ def test_what_is_not_given_has_its_default() -> None:
 
 
 def test_the_options_of_pytest() -> None:
-    settings = {"runtime", "wave", "kernels", "config", "compiler", "compile_seconds", "all_cases", "sandbox", "own"}
+    settings = {
+        "runtime",
+        "wave",
+        "kernels",
+        "config",
+        "compiler",
+        "compile_seconds",
+        "all_cases",
+        "sandbox",
+        "own",
+        "pinned",
+    }
     gates = {"fail_under", "fail_under_launchers", "fail_under_own", "baseline", "strict"}
     assert pytest_options().keys() == {*settings, *gates, "json"}
 

@@ -10,7 +10,13 @@ import pytest
 from conformance.cases.case import Case
 from conformance.engine.coding import KINDS, from_map, to_map
 from conformance.engine.modes import JudgeGenerated, Mode, PortMode, Tree
-from conformance.engine.recordings import JudgeRecorded, JudgeReference, RecordAnswers, RecordingHandler
+from conformance.engine.recordings import (
+    JudgeRecorded,
+    JudgeReference,
+    JudgeWithPinned,
+    RecordAnswers,
+    RecordingHandler,
+)
 from conformance.engine.timing.requests import Time, TimeTrees
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
@@ -23,6 +29,7 @@ FOLDER = Path("/folder")
 EACH: tuple[Mode, ...] = (
     JudgeGenerated(TREE),
     JudgeRecorded(TREE, FOLDER),
+    JudgeWithPinned(TREE, FOLDER, "2f05"),
     RecordAnswers(TREE, FOLDER),
     JudgeReference(FOLDER),
     TimeTrees((TREE, Tree(Path("/other")))),

@@ -15,8 +15,10 @@ from conformance.cli.ending import screen
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.errors import UsageError
 from conformance.option import STDOUT, json_file
+from conformance.port.config import config_file_in, read_config
+from conformance.session.pinned import pinned_cases
 from conformance.session.selection import check_cases, counts_by_entry, select
-from conformance.session.setup import specs_without_port
+from conformance.session.setup import specs_from
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
 from conformance.text import shortened
@@ -42,17 +44,25 @@ def options(parser: CommandParser) -> None:
 
 
 def command(arguments: argparse.Namespace) -> int:
-    specs = specs_without_port(Settings.of(vars(arguments)))
+    settings = Settings.of(vars(arguments))
+    file = settings.config or config_file_in(Path())
+    config = None if file is None else read_config(file)
+    specs = specs_from(settings, config)
+    pinned = pinned_cases(settings, config, specs).cases
     _check_file(arguments.json, [*specs.entries])
     named = bool(arguments.patterns or arguments.module)
-    kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=named)
-    check_cases(specs, chosen)
+    kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=named, pinned=pinned)
+    check_cases(specs, chosen, pinned)
     ids = chosen
     if arguments.cases:
-        ids = {
-            kernel.name: chosen.get(kernel.name) or tuple(case.id for case in cases_for(kernel)) for kernel in kernels
-        }
-    counts = {kernel.name: len(ids[kernel.name]) if kernel.name in ids else case_count(kernel) for kernel in kernels}
+        every = {kernel.name: (*cases_for(kernel), *pinned.get(kernel.name, ())) for kernel in kernels}
+        ids = {name: chosen.get(name) or tuple(case.id for case in cases) for name, cases in every.items()}
+    counts = {
+        kernel.name: len(ids[kernel.name])
+        if kernel.name in ids
+        else case_count(kernel) + len(pinned.get(kernel.name, ()))
+        for kernel in kernels
+    }
     if arguments.json is not None:
         answer = [_row(kernel, counts[kernel.name], ids if arguments.cases else {}) for kernel in kernels]
         write_text(arguments.json, json.dumps({"kernels": answer}, indent=1) + "\n")

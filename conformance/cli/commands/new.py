@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import sys
@@ -10,15 +11,21 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from conformance.capture.pin import PINNED, pin, place_of
+from conformance.capture.launches import CaptureError
+from conformance.capture.pin import pin, place_of
+from conformance.capture.shrink import NotShrinkable, Smaller, smaller
+from conformance.capture.try_smaller import PortOnTrial, smallest_wrong, write_launch, wrong_element
 from conformance.cli.usage import CommandParser, kernel_names
 from conformance.engine.recordings import recorded
 from conformance.errors import UsageError
 from conformance.files import installed
-from conformance.port.config import config_in, read_config
+from conformance.port.config import OPTIONS_FILE, Config, config_file_in, config_in, read_config
 from conformance.port.declared.declared import declared_in
-from conformance.replay.traces import Traces
+from conformance.replay.traces import PROGRAM, Trace, Traces
+from conformance.session.pinned import PINNED, place_of_pinned
 from conformance.session.selection import specs_to_edit
+from conformance.session.setup import tree_from
+from conformance.settings import NO_SETTINGS
 from conformance.spec import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import Specs, load_specs
@@ -27,6 +34,7 @@ from conformance.upstream.like import Addition, Origin, additions_like, check_ne
 from conformance.upstream.new_kernels import STAND_IN, UNSET, Bound, expanded, given_bound, lines_of
 from conformance.upstream.own_start import own_start
 from conformance.upstream.steps import what_else
+from conformance.verdict.trials import TrialCase
 from conformance.writing import FileError, write_text
 
 _GIVE = "give --ulp N --source TEXT (and --library-ulp N where a library function is inside)"
@@ -76,9 +84,13 @@ def options(parser: CommandParser) -> None:
     )
     parser.add_argument("--write", action="store_true", help="write the edits; without it they are only printed")
     parser.add_argument(
-        "--case-from", metavar="DIR#N", help="keep launch N of a recording of capture as a case, which replay judges"
+        "--case-from", metavar="DIR#N", help="keep launch N of a recording of capture as a case, which run judges"
     )
-    parser.add_argument("--into", type=Path, default=PINNED, metavar="DIR", help=f"the folder of such cases ({PINNED})")
+    into = f"the folder of such cases (default: the one that run takes: {PINNED}, next to candle-parity.toml)"
+    parser.add_argument(
+        "--as-recorded", action="store_true", help="--case-from: keep the whole launch, and try no smaller ones"
+    )
+    parser.add_argument("--into", type=Path, metavar="DIR", help=into)
     parser.add_argument(
         "--specs",
         type=Path,
@@ -136,32 +148,76 @@ def _pin(arguments: argparse.Namespace) -> int:
     if arguments.names or arguments.own or arguments.like is not None:
         raise UsageError("--case-from keeps a launch as a case and adds no kernel; leave names, --like and --own out")
     folder, number = place_of(arguments.case_from)
-    _check_is_judged(folder, number)
+    kernel, trial = _judged_launch(folder, number)
+    file = arguments.config or config_file_in(Path())
+    config = None if file is None else read_config(file)
+    found = place_of_pinned(NO_SETTINGS, config)
+    into: Path = found if arguments.into is None else arguments.into
+    part, how = (None, "kept as recorded") if arguments.as_recorded else _smaller(kernel, trial, folder, config)
     try:
-        case = pin(folder, number, arguments.into)
+        case = pin(folder, number, into) if part is None else _pin_part(kernel, part, folder, number, into)
     except OSError as error:
-        raise FileError(
-            f"{arguments.into} cannot be written ({error.strerror}); name another folder with --into"
-        ) from None
-    into = shlex.quote(str(arguments.into))
-    print(f"wrote {case} into {arguments.into}; keep the folder with the port\n\n# judge the port by it")
-    print(f"candle-parity replay {into} --kernels path/to/port {shlex.quote(case)}")
-    print(f"# what the program's kernel answered\ncandle-parity replay {into} --subject reference {shlex.quote(case)}")
+        raise FileError(f"{into} cannot be written ({error.strerror}); name another folder with --into") from None
+    print(f"wrote {case} into {into}; keep the folder with the port\n{how}\n")
+    print("# judge the port by it, as each run now does")
+    place, quoted = shlex.quote(str(into)), shlex.quote(case)
+    is_found = config is not None and into.resolve() == found.resolve()
+    named = [] if arguments.config is None else ["--config", shlex.quote(str(arguments.config))]
+    named += [] if is_found else ["--pinned", place]
+    named += [] if config is not None and config.settings.kernels is not None else ["--kernels", "path/to/port"]
+    print(" ".join(["candle-parity", "run", *named, quoted]))
+    print(f"# what the program's kernel answered\ncandle-parity replay {place} --subject reference {quoted}")
+    if not is_found:
+        print(f"# or, for runs without --pinned, in {OPTIONS_FILE}:\npinned = {json.dumps(str(into))}")
     return 0
 
 
-def _check_is_judged(folder: Path, number: str) -> None:
-    """Raises ``UsageError`` for a recorded launch that the reference has no answer to: as a case it would be left out
-    of every run, or fail in every one."""
+def _judged_launch(folder: Path, number: str) -> tuple[Kernel, TrialCase]:
+    """Launch ``number`` of ``folder``, and what the reference expects of it.
+
+    Raises ``CaptureError`` where the recording does not have it, and ``UsageError`` for one that the reference has no
+    answer to: as a case it would be left out of every run, or fail in every one.
+    """
     traces, kernels = Traces(folder), load_specs().kernels
-    for name in traces.kernels:
+    for name in filter(kernels.__contains__, traces.kernels):
         cases = [case for case in traces.cases(name) if case.id == f"{name}(trace={number})"]
-        if not cases or name not in kernels:
+        if not cases:
             continue
         trial = next(recorded(kernels[name], cases, folder.resolve(), "reference"), None)
         why = "the reference does not take its arguments" if trial is None else trial.flaw
-        if why is not None:
+        if trial is None or why is not None:
             raise UsageError(f"launch {number} of {folder} can be no case: {why}")
+        return kernels[name], trial
+    raise CaptureError(f"{folder} has no recorded launch {number}; the table of `capture` says which are recorded")
+
+
+def _smaller(kernel: Kernel, trial: TrialCase, folder: Path, config: Config | None) -> tuple[Smaller | None, str]:
+    """The smallest part of a recorded launch in which the port is wrong too (``None``: the whole launch is kept), and
+    what to say of it."""
+    wrong = wrong_element(kernel, trial)
+    if wrong is None:
+        return None, "kept as recorded: what the program answered is right"
+    trace = Trace(trial.case, trial.launch, trial.answer or {}, of_program=True)
+    try:
+        smaller(kernel, trace, *wrong)  # which needs no port
+        if config is None or config.settings.kernels is None:
+            return None, f"kept as recorded: smaller ones are tried with a port whose kernels a {OPTIONS_FILE} names"
+        specs = load_specs()
+        port = PortOnTrial(tree_from(NO_SETTINGS, specs, config), NO_SETTINGS, config)
+        part, how = smallest_wrong(kernel, trace, wrong, port)
+    except NotShrinkable as error:
+        return None, f"kept as recorded: {error}"
+    return part, f"shrunk to {how}; --as-recorded keeps the whole launch"
+
+
+def _pin_part(kernel: Kernel, part: Smaller, folder: Path, number: str, into: Path) -> str:
+    """Pin a part of launch ``number`` of ``folder`` as the launch itself would be; its case id."""
+    recording = next(one for one in Traces(folder).recordings if PROGRAM in one)
+    with tempfile.TemporaryDirectory(prefix="candle-parity-") as place:
+        alone = Path(place) / folder.resolve().name
+        alone.mkdir()
+        write_launch(alone, kernel, [(number, part.launch, part.answer)], recording)
+        return pin(alone, number, into)
 
 
 def _start_own(arguments: argparse.Namespace) -> int:

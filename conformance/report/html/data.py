@@ -54,7 +54,7 @@ class Matrices:
         if row.name not in self._own:
             kernel = self._specs.entry(row.name)
             self._own[row.name] = _own_cases(kernel) if has_cases(kernel) else []
-        texts = self._own[row.name]
+        texts = [*self._own[row.name], *[""] * row.pinned]  # a pinned case has neither layout nor kind of values
         return _counted((text, True) for text in texts) if len(texts) == row.cases else []
 
 
