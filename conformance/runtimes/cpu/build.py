@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 
 from conformance.cache import locked
@@ -272,13 +271,22 @@ def write_manifest(folder: Path, names: Iterable[str], path: Path) -> None:
 
 
 def units_of(plan: Plan, name: str, cores: int) -> list[Sequence[Path]]:
-    """The files of the library ``name`` in translation units, which are compiled side by side: as many as the library's
-    share of ``cores``, and at most ``MOST_UNITS``. Each reads the standard headers again, which is most of its time."""
-    files = plan.files(name)
-    share = cores * len(files) / sum(len(plan.files(library)) for library in plan.sources)
-    count = max(1, min(MOST_UNITS, round(share), len(files)))
-    bounds = [len(files) * number // count for number in range(count + 1)]
-    return [files[first:last] for first, last in pairwise(bounds)]
+    """The files of the library ``name`` in translation units, which are compiled side by side.
+
+    There are as many as the library's share of ``cores`` by the size of its files, and at most ``MOST_UNITS``: each
+    reads the standard headers again. No unit is much larger than the others, since the largest is waited for. In a unit
+    the files are in the order of their names.
+    """
+    sizes = {file: file.stat().st_size for file in plan.files(name)}
+    everything = sum(file.stat().st_size for library in plan.sources for file in plan.files(library))
+    count = max(1, min(MOST_UNITS, round(cores * sum(sizes.values()) / everything), len(sizes)))
+    units: list[list[Path]] = [[] for _ in range(count)]
+    totals = [0] * count
+    for file in sorted(sizes, key=lambda file: (-sizes[file], file)):
+        smallest = totals.index(min(totals))
+        units[smallest].append(file)
+        totals[smallest] += sizes[file]
+    return [sorted(files) for files in units]
 
 
 def unit_text(files: Sequence[Path]) -> str:

@@ -25,6 +25,7 @@ struct Toolchain {
   std::vector<std::string> flags;  // from HIPCPU_CXXFLAGS
   bool clang = false;              // else g++
   bool zig = false;
+  int clang_version = 0;  // the major one
 };
 
 // Reads the environment and asks the compiler what it is (once per command and process). Throws std::runtime_error
