@@ -21,7 +21,7 @@ from conformance.toolchains.targets import AmdTarget
 
 
 class Job(NamedTuple):
-    """One source for one target, and what became of it."""
+    """One source for one target, and what became of it: the code object, or the failure."""
 
     source: KernelSource
     target: AmdTarget
@@ -37,9 +37,10 @@ def compile_tree(
     on_done: Callable[[Job], None] = lambda job: None,
     more: Sequence[str] = (),
 ) -> list[Job]:
-    """Every source for every target, ``jobs`` at a time, through the cache; a failure takes the place of its result.
+    """Compile every source for every target, ``jobs`` at a time, through the cache. A failure takes the place of a
+    result.
 
-    ``more`` are options for the compiler besides ``options``. ``on_done`` is called for each job that ends.
+    ``more`` are options for the compiler besides ``options``. ``on_done`` is called for each job that has ended.
     """
 
     def one(source: KernelSource, target: AmdTarget) -> Job:
@@ -67,7 +68,8 @@ def compile_tree(
 
 
 def missing_header(job: Job, toolchain: AmdToolchain) -> str | None:
-    """What of a newer HIP, a header or functions, is all that is wrong with a source or its kernels, in words."""
+    """The header, or the functions, of a newer HIP whose absence is the only thing wrong with a source, in words; else
+    ``None``."""
     if isinstance(job.result, CompileFailure):
         return lacked(toolchain, job.result.log)
     whys = [broken.why for broken in job.result.broken.values()]
@@ -75,5 +77,5 @@ def missing_header(job: Job, toolchain: AmdToolchain) -> str | None:
 
 
 def first_error(failure: CompileFailure, folder: Path) -> str:
-    """The first error, with paths inside ``folder`` made relative to its parent."""
+    """The first error of ``failure``, with paths below ``folder`` relative to the folder above it."""
     return failure.first.replace(f"{folder.parent}/", "")

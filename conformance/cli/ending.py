@@ -47,8 +47,11 @@ _OWN = (PACKAGE, REFERENCE, ROOT / "tests")
 
 
 class Stopped(BaseException):
-    """A signal that asks the process to end (SIGTERM, SIGHUP), raised in the main thread so that context managers clean
-    up. The exit code is 128 and the signal's number. Not an ``Exception``: nothing that handles errors may keep it."""
+    """A signal that asks the process to end (SIGTERM, SIGHUP), raised in the main thread, so that context managers
+    clean up.
+
+    The exit code is 128 plus the signal's number. It is no ``Exception``, so that no error handling swallows it.
+    """
 
     def __init__(self, number: int) -> None:
         self.signal = signal.Signals(number)
@@ -56,14 +59,15 @@ class Stopped(BaseException):
 
     @property
     def code(self) -> int:
-        """The exit code that a shell gives for a process that the signal killed."""
+        """The exit code: 128 plus the number of the signal."""
         return 128 + int(self.signal)
 
 
 def ended(command: Callable[[], int]) -> int:
-    """The exit code of ``command``: its own, 2 for bad input and for a defect, 128 and a signal's number when stopped.
+    """The exit code with which ``command`` ends: its own; 2 for bad input, and for a defect of ours; 128 plus a
+    signal's number.
 
-    A closed pipe at standard output changes no exit code; an output that is lost otherwise (a full disk) is 2.
+    Closing the pipe at standard output changes no exit code. If output is lost otherwise (a full disk), it is 2.
     """
     with safe_streams() as streams:
         try:
@@ -85,8 +89,11 @@ def ended(command: Callable[[], int]) -> int:
 
 @contextmanager
 def signals_raised() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise ``Stopped`` in the main thread while the block runs, once: what cleans up after the
-    first is not interrupted by a second. Those that the parent process ignores (``nohup``) stay ignored."""
+    """A context in which SIGTERM and SIGHUP raise ``Stopped`` in the main thread.
+
+    Only the first does, so that cleaning up is not interrupted. Signals that the parent process ignores (``nohup``)
+    stay ignored.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -109,12 +116,12 @@ def signals_raised() -> Iterator[None]:
 
 
 def what_stopped() -> Stopped | KeyboardInterrupt:
-    """What a signal has raised, for where a library has put a ``KeyboardInterrupt`` in its place."""
+    """The exception that a signal raised, for code where a library replaced it by a ``KeyboardInterrupt``."""
     return Stopped(_came[-1]) if _came else KeyboardInterrupt()
 
 
 def sentence(error: Exception) -> str:
-    """The message of ``error`` for the user."""
+    """The message of ``error``, for the user."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -182,8 +189,11 @@ class _Descriptor(io.FileIO):
 
 
 def screen() -> Screen:
-    """What standard output is shown on: colours and links only on a terminal that has them, unless ``NO_COLOR`` is
-    set. What is no terminal has a width only where ``COLUMNS`` says so."""
+    """The screen that standard output is: colours and links only on a terminal that has them, and not if ``NO_COLOR``
+    is set.
+
+    Without a terminal the width is that of ``COLUMNS``, if set.
+    """
     if not sys.stdout.isatty():
         columns = os.environ.get("COLUMNS", "")
         return Screen(max(int(columns), NARROWEST)) if re.fullmatch("[1-9][0-9]{0,5}", columns) else LOG
@@ -209,23 +219,26 @@ def _written_plainly(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 class Streams:
-    """What became of standard output: ``lost`` is the error that kept it from being written, a closed pipe aside."""
+    """What became of standard output."""
 
     def __init__(self, output: _Descriptor | None) -> None:
         self._output = output
 
     @property
     def lost(self) -> OSError | None:
+        """The error because of which standard output could not be written; a closed pipe is none. ``None`` where all
+        was written."""
         error = None if self._output is None else self._output.error
         return None if isinstance(error, BrokenPipeError) else error
 
 
 @contextmanager
 def safe_streams() -> Iterator[Streams]:
-    """Standard streams as a command wants them, until the block ends.
+    """A context with standard streams as a command needs them.
 
-    A closed one becomes ``/dev/null``, so that no file takes its number; characters that the locale's encoding lacks
-    are written as ``\\N`` escapes; an error of writing is kept. Streams that are not the process's own (a test's) stay.
+    A closed stream becomes ``/dev/null``, so that no file gets its number. Characters that the encoding lacks are
+    written as escapes. Errors of writing are kept. Streams that a test has put in place of the process's own are left
+    alone.
     """
     # The lowest free number is taken: 0, 1 and 2 in this order, as far as they are closed.
     for number in range(3):

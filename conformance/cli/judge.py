@@ -58,8 +58,11 @@ def judged(
     gating: Gating,
     recordings: Sequence[Mapping[str, Any]] = (),
 ) -> int:
-    """Judge ``kernels``, or the shard of them, and finish; the exit code. ``recordings`` is what trace files say of
-    themselves. Raises ``UsageError`` for more shards than kernels."""
+    """Judge ``kernels``, or their part in the shard, and finish; returns the exit code.
+
+    ``recordings`` is what trace files say of themselves. Raises ``UsageError`` where there are more shards than
+    kernels.
+    """
     shard: Shard | None = arguments.shard
     parts = {} if shard is None else shards_of(kernels, shard.of)
     others = {name: str(its) for name, its in parts.items() if its != shard}
@@ -108,7 +111,7 @@ class _AsTheyCome:
 
 
 def journal_of(setup: Setup, mode: Mode, arguments: argparse.Namespace) -> Journal:
-    """The journal of a run with this setup and mode; says so where ``--resume`` finds nothing to go on with."""
+    """The journal of a run with this setup and mode. Says so if ``--resume`` finds nothing to go on with."""
     if isinstance(mode, PortMode):
         mode = replace(mode, tree=replace(mode.tree, sources=()))  # other files: the same run of other kernels
     asked = {
@@ -134,7 +137,7 @@ def journal_of(setup: Setup, mode: Mode, arguments: argparse.Namespace) -> Journ
 
 @contextmanager
 def resumable(arguments: argparse.Namespace, recorded: Callable[[Result], Record], journal: Journal) -> Iterator[None]:
-    """Writes the partial record of a run that is stopped, and says how to go on."""
+    """A context in which a run that is stopped leaves a record of what it has, and says how to go on."""
     try:
         yield
     except Interrupted as stop:
@@ -153,9 +156,10 @@ def resumable(arguments: argparse.Namespace, recorded: Callable[[Result], Record
 
 
 def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: Result, gating: Gating) -> int:
-    """Write, print, and return the exit code: that of ``conclude``, or 2 where a file cannot be written.
+    """Write the outputs, print the table, and return the exit code: that of ``conclude``, or 2 where a file cannot be
+    written.
 
-    A file that cannot be written costs neither the other files nor the table.
+    If a file cannot be written, the others and the table are written all the same.
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
     names = set(result.outcomes) | set(result.selected)
@@ -197,7 +201,7 @@ def _attempt(write: Callable[[], object]) -> list[str]:
 
 
 def print_logs(outcomes: Mapping[str, Outcome], logs: Mapping[str, str]) -> None:
-    """What did not compile: the log where a selected kernel is lost by it, one line for any other file."""
+    """Print what did not compile: the compiler's log if a selected kernel is lost by it, else one line."""
     lost = {outcome.source for outcome in outcomes.values() if outcome.status == "compile_error"}
     for label, log in logs.items():
         if label in lost:
@@ -246,11 +250,10 @@ def write_reports(
     baseline: Record | None = None,
     asked: Asked = NOT_ASKED,
 ) -> list[Path]:
-    """Render ``records`` into each file that the command line names; these files.
+    """Render ``records`` to each file that the command line names; returns these files.
 
-    The HTML and the summary say what changed since ``baseline``; JUnit what the gates make of failures.
-
-    Raises ``FileError`` for those that cannot be written, after the others.
+    HTML and summary say what changed since ``baseline``; JUnit has what the gates make of failures. Raises
+    ``FileError`` for files that cannot be written, after the others are.
     """
     asked_for = {report.name: getattr(arguments, report.name) for report in report_files()}
     files = [(path, name) for name, path in asked_for.items() if path is not None]

@@ -45,9 +45,10 @@ _LIBRARIES = (
 
 @dataclass(frozen=True)
 class Row:
-    """``ok``, ``todo`` (something is to be done, which ``todo`` says) or ``none`` (not there, and not needed).
+    """A line of ``doctor``.
 
-    ``decides`` is set where a run is impossible unless the row is ok.
+    ``state`` is ``ok``; ``todo``, if something is to be done, which ``todo`` says; or ``none``, if something is not
+    there and not needed. ``decides`` says that no run is possible unless the row is ok.
     """
 
     state: Literal["ok", "todo", "none"]
@@ -58,7 +59,7 @@ class Row:
 
 
 def rendered(row: Row) -> str:
-    """``ok  what   text``, and what to do on lines of its own."""
+    """The row as text: ``ok what text``, with what to do on lines of its own."""
     indent = " " * _HEAD
     head = f"{_MARKS[row.state]}  {row.what:<{_HEAD - 4}}"
     # A path or a package's name is for copying.
@@ -70,7 +71,7 @@ def rendered(row: Row) -> str:
 
 
 def machine_rows(choice: Choice) -> Iterator[Row]:
-    """What there is, as far as a run with ``choice`` (whose name may be ``auto``) or an AMD GPU is concerned."""
+    """The rows about what this machine has, as far as they matter for a run with ``choice`` or for an AMD GPU."""
     yield Row("ok", "machine", f"{_system()}, {processor()}, {len(os.sched_getaffinity(0))} cores")
     commit = harness_commit()
     what = version() + (f" at {commit}" if commit else "")

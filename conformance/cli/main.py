@@ -30,9 +30,9 @@ from conformance.settings import OPTIONS
 
 
 def build_parser(only: str | None = None) -> CommandParser:
-    """The parser of every command: its options of ``conformance.settings``, and those that it alone has.
+    """The parser of all commands, each with its own options and with those of ``conformance.settings``.
 
-    With ``only`` no other command has options, and no other is imported; one that is not there leaves none.
+    With ``only`` just this command is imported and has options; for a name that is no command none has.
     """
     parser = CommandParser(
         prog="candle-parity", description="Reports how far a HIP port of Candle's kernels is at parity with Candle."
@@ -74,7 +74,8 @@ class _Version(argparse.Action):
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line; patterns may follow options, which argparse alone does not accept after TRACE_DIR."""
+    """The parsed command line. Patterns may stand after options, which argparse alone does not allow after
+    TRACE_DIR."""
     args = sys.argv[1:] if argv is None else argv
     typed = completing()
     first = next((word for word in (args if typed is None else typed) if not word.startswith("-")), "")
@@ -93,7 +94,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code."""
+    """Run the command line ``argv`` (default: the process's); returns the exit code."""
 
     def command() -> int:
         gc.disable()  # as own_module does

@@ -17,7 +17,8 @@ LINE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Display:
-    """Standard error while a command works: ``progress`` shows how far it is, ``say`` prints lines that stay."""
+    """What a command shows on standard error while it works: ``progress`` for how far it is, ``say`` for lines that
+    stay."""
 
     progress: ProgressCallback = no_progress
     say: Callable[[str], None] = lambda text: None
@@ -25,8 +26,8 @@ class Display:
 
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[ProgressCallback]:
-    """What shows on standard error how far a command is and how long it will take, from now on; nothing with
-    ``quiet``."""
+    """A context that shows on standard error how far a command is, and how long it will still take. ``quiet``:
+    nothing."""
     with display(quiet) as shown:
         shown.progress("starting", 0, 0)
         yield shown.progress
@@ -34,8 +35,7 @@ def progress(quiet: bool = False) -> Iterator[ProgressCallback]:
 
 @contextmanager
 def display(quiet: bool = False) -> Iterator[Display]:
-    """What shows on standard error how far a command is, and what it finds, once it is told the first time; nothing
-    with ``quiet``."""
+    """A context as ``progress``, which can also show what is found. Nothing is shown before something is told."""
     if quiet:
         yield Display()
     elif sys.stderr.isatty():
@@ -83,7 +83,7 @@ def _bar() -> Iterator[Display]:
 
 
 def logged(say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> ProgressCallback:
-    """A line for ``say`` every ten seconds at most, the first after as many."""
+    """A callback that has ``say`` print a line, at most every ten seconds, and the first after ten."""
     last, began, first, before = clock(), clock(), 0, (0, -1)
 
     def note(what: str, done: int, total: int) -> None:

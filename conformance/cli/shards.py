@@ -22,10 +22,11 @@ COSTS = "costs.json"
 
 
 def shards_of(kernels: Sequence[Kernel], of: int) -> dict[str, Shard]:
-    """The shard of each of ``kernels``, launchers among them, by name: neighbours in the specs stay together, so that
-    few files are compiled twice, and every shard has about the same share of the measured time.
+    """The shard of each of ``kernels``, launchers among them, by name.
 
-    It depends on the specs and on the shipped costs alone. Raises ``UsageError`` where a shard would be empty.
+    Neighbours in the specs are in the same shard, so that few files are compiled twice. Every shard has about the same
+    share of the measured time. The result only depends on the specs and on the shipped costs. Raises ``UsageError``
+    where a shard would be empty.
     """
     count = len(kernels)
     if of > count:
@@ -47,7 +48,7 @@ def shards_of(kernels: Sequence[Kernel], of: int) -> dict[str, Shard]:
 
 
 def measured(records: Iterable[Record]) -> str:
-    """The least cost of each kernel and launcher that ``records`` have measured, as the text of the file."""
+    """The text of the costs file: the least time of each kernel and launcher in ``records``."""
     costs: dict[str, float] = {}
     for record in records:
         for row in (*record.kernels, *record.launchers):

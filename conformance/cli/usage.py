@@ -39,9 +39,9 @@ class _Paragraphs(argparse.HelpFormatter):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, with the option or command that may have been meant.
+    """A parser whose errors are one sentence, which names the option or command that may have been meant.
 
-    Its help has options in groups, examples, exit codes, and where the documentation is.
+    Its help has a description, options in groups, examples, exit codes, and the place of the documentation.
     """
 
     def __init__(self, **about: Any) -> None:
@@ -63,7 +63,7 @@ class CommandParser(argparse.ArgumentParser):
         return argparse.ArgumentParser.format_help(shown)
 
     def usage_line(self) -> str:
-        """``candle-parity run [OPTION...] [PATTERN...]``: every option stands below it."""
+        """The usage in one line: ``candle-parity run [OPTION...] [PATTERN...]``. The options are listed below it."""
         parts = [self.prog, "[OPTION...]"]
         for action in self._actions:
             name = action.metavar or action.dest
@@ -77,8 +77,7 @@ class CommandParser(argparse.ArgumentParser):
         return " ".join(parts)
 
     def close(self, examples: Iterable[tuple[str, str]], exit_codes: str) -> None:
-        """Set what stands below the options: what is there already, ``examples`` (a command, and what it is for), and
-        the exit codes."""
+        """Add what stands below the options: ``examples`` (a command, and what it is for), and the exit codes."""
         parts = [self.epilog] if self.epilog else []
         lines = [f"  {command}\n      {what}" for command, what in examples]
         parts += ["Examples:", "\n".join(lines)] if lines else []
@@ -98,27 +97,28 @@ class CommandParser(argparse.ArgumentParser):
         return found
 
     def unknown(self, args: list[str]) -> NoReturn:
-        """Raises ``UsageError`` for options that the parser does not have."""
+        """Raises ``UsageError`` for ``args`` that the parser does not know, with the option that may have been
+        meant."""
         options = [option for option in self._option_string_actions if option.startswith("--")]
         first = next((word for word in args if word.startswith("-")), args[0])
         self.error(f"unrecognized arguments: {' '.join(args)}{meant(first.split('=')[0], options)}")
 
 
 def meant(word: str, known: list[str]) -> str:
-    """``; did you mean WORD?`` with the word of ``known`` that is like ``word``, or nothing."""
+    """The text ``; did you mean WORD?`` for the one of ``known`` that is like ``word``; "" where none is."""
     near = difflib.get_close_matches(word.lower(), known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def completing() -> list[str] | None:
-    """The words typed behind the program's name where a shell asks for completions, else ``None``."""
+    """The words after the program's name, if a shell is asking for completions; else ``None``."""
     if "_ARGCOMPLETE" not in os.environ:
         return None
     return os.environ.get("COMP_LINE", "").split()[1:]
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """Answer and exit where a shell asks for completions, through argcomplete where it is installed."""
+    """If a shell is asking for completions, answer and exit, through argcomplete if it is installed."""
     if completing() is None:
         return
     try:
@@ -129,21 +129,21 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 
 def kernel_names(prefix: str, **_: object) -> Iterable[str]:
-    """Completions of a PATTERN."""
+    """The completions of a PATTERN: kernels that begin with ``prefix``."""
     from conformance.spec.load import load_specs
 
     return [name for name in load_specs().kernels if name.startswith(prefix)]
 
 
 def module_names(**_: object) -> Iterable[str]:
-    """Completions of ``--module``."""
+    """The completions of ``--module``: every module of the specs."""
     from conformance.files import spec_folder
 
     return sorted(path.stem for path in spec_folder().glob("*.yaml"))
 
 
 def take_patterns(parser: CommandParser, about: str) -> None:
-    """Add the PATTERN arguments to ``parser``; ``about`` says what they may be."""
+    """Add the arguments PATTERN to ``parser``; ``about`` is their help."""
     action = parser.add_argument("patterns", nargs="*", default=[], metavar="PATTERN", help=about)
     setattr(action, "completer", kernel_names)  # noqa: B010 (argcomplete's attribute)
     parser.epilog = PATTERNS if about == OVER_CASES else None

@@ -42,8 +42,10 @@ _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 @dataclass(frozen=True)
 class Watched:
-    """What a verdict depends on: everything below ``root``, and ``others``, headers and the file that declares the
-    port. ``folders`` are those that all of this lies in, each watched without those below it."""
+    """The files that a verdict depends on: everything below ``root``, and ``others`` (headers, the declaration).
+
+    ``folders`` are those in which all of them lie; each is watched without its subfolders.
+    """
 
     root: Path
     others: frozenset[Path]
@@ -51,8 +53,8 @@ class Watched:
 
     @classmethod
     def of(cls, tree: Tree, config: Path | None, own: Iterable[Path] = ()) -> Watched:
-        """That of ``tree``, which ``config`` declares, or which a file may come to declare; ``own`` are the folders of
-        its own kernels."""
+        """The files for ``tree``. ``config`` is the file that declares it, or that may come to; ``own`` are the folders
+        of its own kernels."""
         root = tree.path.resolve()
         folder = root if root.is_dir() else root.parent
         starts = [*tree.options.forced, *(source.path for source in tree.sources if not source.is_code_object)]
@@ -64,7 +66,8 @@ class Watched:
         return cls(root, frozenset(others), frozenset((*below, *(file.parent for file in others))))
 
     def has(self, file: Path) -> bool:
-        """Whether a verdict may depend on ``file``; no source has a hidden name, and what is being written has."""
+        """Whether a verdict may depend on ``file``. Hidden names do not count: no source has one, and a file that is
+        being written does."""
         if file.name.startswith("."):
             return False
         return file in self.others or file == self.root or (self.root.is_dir() and file.is_relative_to(self.root))
@@ -79,10 +82,10 @@ def _below(root: Path) -> Iterator[Path]:
 
 
 def watch(arguments: argparse.Namespace) -> int:
-    """Judge, and judge again at each change; ends with Ctrl-C alone, by ``KeyboardInterrupt``.
+    """Judge, and judge again at each change. It ends by Ctrl-C only, with ``KeyboardInterrupt``.
 
     Raises ``UsageError`` where the package that watches is not installed, and ``SourceError`` where there is nothing to
-    watch; what becomes unreadable later is said and waited for.
+    watch. What becomes unreadable later is reported and waited for.
     """
     try:
         from watchfiles import watch as changes_in

@@ -21,7 +21,7 @@ _NAME = re.compile(r"\w[\w.-]{0,60}", re.ASCII)
 
 @lru_cache(4096)
 def again(text: str) -> str:
-    """``text`` with every word quoted where it is a command that the harness writes, else nothing."""
+    """The command ``text`` with every word quoted for a shell, if it is one that the harness writes; else ""."""
     try:
         args = shlex.split(text)
     except ValueError:
@@ -33,7 +33,8 @@ def again(text: str) -> str:
 
 
 def fetched(name: str, repository: str, commit: str) -> str:
-    """The commands that fetch a port of a list into the folder ``name``; nothing for what no list may hold."""
+    """The commands that fetch a port of a list into the folder ``name``; "" for values that no list may have
+    (``is_listed``)."""
     if not is_listed(name, repository, commit):
         return ""
     clone, checkout = ["git", "clone", repository, name], ["git", "-C", name, "checkout", commit]
@@ -41,7 +42,8 @@ def fetched(name: str, repository: str, commit: str) -> str:
 
 
 def is_listed(name: str, repository: str, commit: str) -> bool:
-    """Whether a list of ports may hold these: a name that is a folder's, an https address, a whole commit."""
+    """Whether a list of ports may have these values: ``name`` is the name of a folder, ``repository`` an https address,
+    ``commit`` a whole hash."""
     return (
         _NAME.fullmatch(name) is not None
         and re.fullmatch(r"https://[^\s\x00-\x1f\x7f'\"\\]+", repository) is not None

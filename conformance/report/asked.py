@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Asked:
-    """What the gates make of a run's failures: why each that they allow is ``expected``, by name, and in ``unmet`` why
-    the run is not what was asked for (``None``: it is, or there is no gate and no failure)."""
+    """What was asked of a run, as far as reports show it.
+
+    ``expected`` has the failures that the gates allow, by kernel name, each with the reason. ``unmet`` says why the run
+    is not what was asked for; ``None`` where it is, or where there is neither a gate nor a failure.
+    """
 
     expected: Mapping[str, str] = field(default_factory=dict)
     unmet: str | None = None

@@ -28,7 +28,7 @@ Cells = tuple[list[str], list[list[str]]]
 
 
 def render_bench(record: BenchRecord, every: bool = False) -> str:
-    """The table, the means and the kernels that are slower than the other tree's."""
+    """What ``bench`` prints: the table, the means, and the kernels that are slower than the other tree's."""
     rows = record.workloads
     parts = ["\n".join(map(one_line, heading(record)))]
     if rows:
@@ -49,7 +49,7 @@ def render_bench(record: BenchRecord, every: bool = False) -> str:
 
 
 def heading(record: BenchRecord) -> list[str]:
-    """What was timed or counted, on what, when."""
+    """The lines above the table: what was timed or counted, on what, and when."""
     run = record.bench
     trees = _tree(run.kernels, run.git) + (f" against {_tree(run.against, run.against_git)}" if run.against else "")
     kind = known_kind(run.runtime)
@@ -67,7 +67,7 @@ def heading(record: BenchRecord) -> list[str]:
 
 
 def how_far(record: BenchRecord) -> str:
-    """Of how many workloads that were asked for there are times, or counts."""
+    """How many of the workloads that were asked for have times, or counts, in words."""
     done, planned = len(record.workloads) + len(record.counts), record.bench.planned
     of = "" if planned is None else f" of {planned:,}"
     return f"{done:,}{of}" + (" workloads counted" if record.counts else " workloads timed")
@@ -82,7 +82,7 @@ def _registers(timing: TreeTiming) -> str:
 
 
 def each(rows: Sequence[WorkloadResult]) -> Cells:
-    """A row per workload."""
+    """A row for each workload."""
     compared, counted, bounded = _compared(rows), _counted(rows), _bounded(rows)
     floor = ["floor ms", "of bound"] if bounded else []
     head = ["case", "ms", "GB/s", "of copy", *floor, *counted, "regs", "occupancy"]
@@ -103,9 +103,9 @@ def each(rows: Sequence[WorkloadResult]) -> Cells:
 
 
 def by_family(rows: Sequence[WorkloadResult]) -> Cells:
-    """A row per family and kind of case, whose kernels differ in the operation or the type only; means are geometric.
+    """A row for each family and kind of case, over kernels that differ in operation or dtype only. Means are geometric.
 
-    ``times as fast`` is the other tree's time over ours.
+    ``times as fast`` is the other tree's time divided by ours.
     """
     groups: dict[tuple[str, str], list[WorkloadResult]] = {}
     for row in rows:
@@ -141,7 +141,7 @@ def _least_and_mean(shares: Sequence[float]) -> list[str]:
 
 
 def summary(rows: Sequence[WorkloadResult]) -> list[str]:
-    """How many workloads, and against another tree the mean over families and how many are slower."""
+    """How many workloads there are; against another tree also the mean over families, and how many are slower."""
     families: dict[str, list[float]] = {}
     for row in rows:
         if row.ratio is not None:
@@ -162,7 +162,7 @@ def slower(rows: Sequence[WorkloadResult]) -> Cells:
 
 
 def lost(loss: Loss) -> str:
-    """What was not timed, and why."""
+    """What could not be timed, and why."""
     what = loss.cases[0] if len(loss.cases) == 1 else loss.kernel
     return f"{what}: {loss.why}"
 
@@ -222,8 +222,8 @@ def _lanes(row: CountResult) -> float:
 
 
 def counts_table(rows: Sequence[CountResult], every: bool) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells: a row per case with ``every``, else one per family and kind of case, with the means of its
-    kernels."""
+    """Heads and cells of the table of counts: with ``every`` a row for each case, else for each family and kind of case
+    with the means of its kernels."""
     groups: dict[tuple[str, ...], list[CountResult]] = {}
     for row in rows:
         fields = row.case.partition("(")[2].removesuffix(")")
@@ -242,7 +242,7 @@ def _mean(values: Sequence[float | None], form: str) -> str:
 
 
 def legend(rows: Sequence[CountResult]) -> str:
-    """What the columns are."""
+    """What the columns of the table of counts mean."""
     lines = ", ".join(str(line) for line in sorted({row.counts.line for row in rows}))
     return (
         "Counts, not times: nothing here says how long a GPU takes. Instructions are of waves; per element times the "
@@ -253,7 +253,7 @@ def legend(rows: Sequence[CountResult]) -> str:
 
 
 def bench_markdown(record: BenchRecord) -> str:
-    """The whole document."""
+    """The Markdown document of ``bench --md``."""
     run, rows, counts = record.bench, record.workloads, record.counts
     facts = heading(record)
     if counts:

@@ -17,7 +17,7 @@ _COMPILES = "compiles"
 
 
 def compiles(rows: Sequence[KernelResult], target: str) -> str:
-    """A cell: ``compiles`` when every kernel of ``rows`` does, with a count when some do, a dash when none does."""
+    """The cell for a target: ``compiles``, with a count if not every kernel of ``rows`` does; a dash if none does."""
     count = sum(target in row.compiles_for for row in rows)
     if count == 0 or not rows:
         return "–"
@@ -25,7 +25,7 @@ def compiles(rows: Sequence[KernelResult], target: str) -> str:
 
 
 def compile_table(record: Record, specs: Specs) -> tuple[list[str], list[list[str]]]:
-    """Heads and body of the table: a row per module and one for all, a column per target."""
+    """Heads and body of the table of builds: a row for each module and one for all, a column for each target."""
     rows = results(record, specs)
     targets = list(record.run.builds)
     parts = [(module.name, of_module(rows, module.name)) for module in specs.modules.values()]
@@ -37,14 +37,14 @@ def compile_table(record: Record, specs: Specs) -> tuple[list[str], list[list[st
 
 
 def everything_compiles(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str | None:
-    """A sentence in place of the ``compile_table`` where each kernel compiles for each target, else ``None``."""
+    """A sentence to write in place of the table if every kernel compiles for every target; else ``None``."""
     if any(cell != _COMPILES for row in body for cell in row[2:]):
         return None
     return f"All {body[-1][1]} kernels compile for {', '.join(heads[2:])}."
 
 
 def compilers(record: Record) -> list[str]:
-    """Who compiled, a sentence per compiler: ``gfx90a, gfx942: clang ..., 2026-01-02T03:04:05Z``."""
+    """A line for each compiler, with its targets: ``gfx90a, gfx942: clang ..., 2026-01-02T03:04:05Z``."""
     groups: dict[tuple[str, str], list[str]] = {}
     for target, build in record.run.builds.items():
         groups.setdefault((build.compiler, build.started), []).append(target)
@@ -52,8 +52,7 @@ def compilers(record: Record) -> list[str]:
 
 
 def failures(record: Record) -> list[tuple[str, str]]:
-    """Sources and kernels that do not compile, with their targets (``kernels/a.hip for gfx90a, gfx942``), and the first
-    error."""
+    """What does not compile, with its targets (``kernels/a.hip for gfx90a, gfx942``), and the first error."""
     groups: dict[tuple[str, str], list[str]] = {}
     for target, build in record.run.builds.items():
         for file, error in (*build.failed.items(), *build.broken.items(), *build.lacking.items()):
@@ -62,7 +61,7 @@ def failures(record: Record) -> list[tuple[str, str]]:
 
 
 def spilling(record: Record) -> list[str]:
-    """Kernels that spill registers to memory: ``uexp_f32 (12 registers on gfx942)``."""
+    """The kernels whose registers spill to memory: ``uexp_f32 (12 registers on gfx942)``."""
     return [
         f"{kernel.name} ({build.spills} registers on {target})"
         for kernel in record.kernels

@@ -27,10 +27,10 @@ _ELEMENT: Mapping[str, str] = {status: row.junit for status, row in ROWS.items()
 
 
 def render_junit(records: Records, specs: Specs, asked: Asked = NOT_ASKED) -> str:
-    """An XML 1.0 document with one test case per kernel and record, and no character that XML forbids.
+    """JUnit XML: a test case for each kernel and record, without any character that XML forbids.
 
-    A failure that the gates allow is skipped, with the reason. Where they are not met and no kernel has failed, as when
-    too many are missing, a suite ``verdict`` has a failure: a run with exit code 1 has one, and one with 0 has none.
+    A failure that the gates allow is skipped, with the reason. If the gates are not met and no kernel has failed (too
+    many are missing), the suite ``verdict`` has a failure: there is one exactly if the exit code is 1.
     """
     found = listed(records)
     root = ElementTree.Element("testsuites", name="candle-parity")
@@ -142,9 +142,11 @@ _LONGEST = 500
 
 
 def render_annotations(records: Records, specs: Specs) -> str:
-    """A line per cause and place in the port, ``::error file=port/unary.hip,line=8,title=...::...``, at most ``MOST``
-    and then how many there are more; before them a notice of what each run judged. Files are named from the folder that
-    the run was started in."""
+    """Workflow commands of GitHub: a notice about what each run judged, then a line for each cause and place in the
+    port, such as ``::error file=port/unary.hip,line=8,title=...::...``.
+
+    After ``MOST`` lines the rest is counted. Files are named from the folder in which the run was started.
+    """
     found = listed(records)
     names = [f" ({name})" if len(found) > 1 else "" for name in labels(found)]
     lines = [line for name, record in zip(names, found, strict=True) for line in _of(record, specs, name)]
@@ -227,8 +229,11 @@ _TITLE = "Candle parity"
 
 
 def render_badge(records: Records, specs: Specs) -> str:
-    """``Candle parity | cpu wave64 13.9% of 748``, with a part per record; its title says where kernels ran, for the
-    name of an architecture is no claim of a GPU. The same records give the same bytes."""
+    """An SVG: ``Candle parity | cpu wave64 13.9% of 748``, with a part for each record.
+
+    Its title says where the kernels ran, because the name of an architecture does not say that a GPU was used. The same
+    records give the same bytes.
+    """
     found = [record for record in listed(records) if record.run.runtime != BUILD] or listed(records)
     tallies = [tally(results(record, specs)) for record in found]
     named = zip(labels(found), tallies, strict=True)

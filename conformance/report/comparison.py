@@ -28,7 +28,8 @@ _NEITHER = "judged in neither record"
 
 
 def render_comparison(comparison: Comparison, old: str, new: str) -> str:
-    """All of a comparison of the records that are called ``old`` and ``new``; ends without a newline."""
+    """A comparison as text of at most 100 columns, without a newline at the end. The records are called ``old`` and
+    ``new``."""
     lines = [*_headed("old", old, comparison.old), *_headed("new", new, comparison.new)]
     if comparison.differing:
         lines += _wrapped(f"they differ in: {', '.join(comparison.differing)}", "  ")
@@ -47,8 +48,10 @@ def render_comparison(comparison: Comparison, old: str, new: str) -> str:
 
 
 def render_changes(comparison: Comparison) -> list[str]:
-    """What became worse and better, and what was not compared, as lines; empty where there is nothing to say. Those of
-    launchers come behind, under titles of their own."""
+    """What became worse, what became better, and what was not compared, as lines; empty where there is nothing to say.
+
+    Launchers follow kernels, under titles of their own.
+    """
     titled = {
         entry: "" if ENTRY_ROWS[entry].in_coverage else f"{ENTRY_ROWS[entry].plural} " for entry in comparison.parts
     }
@@ -70,7 +73,7 @@ def _changed(changed: Changed, what: str = "") -> list[str]:
 
 
 def comparison_json(comparison: Comparison, old: str, new: str) -> str:
-    """The comparison as JSON text; ends with a newline."""
+    """The comparison as JSON, with a newline at the end. The records are called ``old`` and ``new``."""
     content: dict[str, Any] = {
         "schema": 1,
         "old": {"record": old, **_figures(comparison.old)},
@@ -233,7 +236,7 @@ class Changes:
 
     @property
     def counts(self) -> str:
-        """``2 worse, 1 better; launchers: 1 worse``."""
+        """The counts in words: ``2 worse, 1 better; launchers: 1 worse``."""
         kernels, launchers = (self._counts(called) for called in (False, True))
         parts = [kernels] if kernels or not launchers else []
         return "; ".join([*parts, *([f"launchers: {launchers}"] if launchers else [])]) or "nothing changed"
@@ -243,14 +246,15 @@ class Changes:
         return ", ".join(f"{count} {what}" for count, what in counts if count)
 
     def of(self, kind: Kind, launchers: bool = False) -> list[Difference]:
-        """The kernels of one kind, or the launchers."""
+        """The changes of one kind, of kernels or of launchers."""
         return [change for change in self.kernels if change.kind == kind and change.launcher == launchers]
 
 
 def changes(records: Sequence[Record], baseline: Record | None, specs: Specs) -> Changes | None:
     """What the runs in ``records`` changed against ``baseline``; ``None`` without one.
 
-    Change are the runs on the baseline's own kind of device, by the same cases; where there is none, the first.
+    Compared are the runs with the same cases on the same kind of device as the baseline; if there is none, the first
+    run.
     """
     if baseline is None:
         return None

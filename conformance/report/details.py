@@ -43,9 +43,9 @@ Told = dict[str, list[tuple[str, KernelResult]]]
 def failure_lines(
     record: Record, rows: Sequence[KernelResult], specs: Specs, label: str = "", told: Told | None = None
 ) -> list[str]:
-    """Every kernel with a verdict other than pass, by status; kernels with the same message are listed together.
+    """The kernels with another verdict than pass, by status. Kernels with the same message are listed together.
 
-    Those that fail as in a run before this one, which ``told`` has, are only named; ``told`` gets the others under
+    Kernels that fail as in an earlier run, which is in ``told``, are only named. The others are added to ``told`` under
     ``label``.
     """
     rows, lines = _news(rows, label, {} if told is None else told)
@@ -145,7 +145,8 @@ def _failure(failure: Failure) -> list[str]:
 
 
 def missing_lines(rows: Sequence[KernelResult], specs: Specs) -> list[str]:
-    """Kernels without a verdict: whole families by name, else kernel by kernel; those that were selected with why."""
+    """The kernels without a verdict: whole families by name, others one by one. Those that were selected have the
+    reason."""
     lines: list[str] = []
     for module in specs.modules.values():
         for label, belongs in _ABSENT:
@@ -173,7 +174,7 @@ _ABSENT: tuple[tuple[str, Callable[[KernelResult], bool]], ...] = (
 
 
 def upstream_url(row: KernelResult, specs: Specs) -> str:
-    """The address of the kernel's definition in Candle; of a library call that of the line in its Rust."""
+    """The address of the kernel's definition in Candle; for a library call, of the line of Rust that makes it."""
     file, _, line = row.upstream.partition(":")
     path = file if file.startswith("candle-") else f"candle-kernels/src/{file}"
     return f"https://github.com/{specs.upstream_repository}/blob/{specs.upstream_commit}/{path}#L{line}"
@@ -193,9 +194,11 @@ BESIDES: Mapping[Entry, tuple[str, str]] = {
 
 
 def launcher_lines(judged: Sequence[KernelResult], about: tuple[str, str]) -> list[str]:
-    """A Markdown table with a row per launcher, call of a library or own kernel that was judged; empty without one.
+    """A Markdown table with a row for each launcher, library call or own kernel that was judged; empty where there is
+    none.
 
-    ``about`` is what one is, and a sentence."""
+    ``about`` is what one of them is called, and a sentence about them.
+    """
     rows = [row for row in judged if row.status != "missing"]
     if not rows:
         return []

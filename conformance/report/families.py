@@ -19,9 +19,10 @@ _NAMED = 3
 def status_table(
     records: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
 ) -> tuple[list[str], list[list[str]]]:
-    """Heads and body, safe for Markdown: a row per module, one per family where it has several, one for all.
+    """Heads and body of the status table, safe for Markdown: a row for each module, for each family of a module with
+    several, and one for all.
 
-    Runs in which every row is the same have one column together. Places come from whichever record knows them.
+    Runs with equal rows share a column. A place in a source is taken from any record that has it.
     """
     lines: list[list[str]] = []
     verdicts: list[list[list[str]]] = []

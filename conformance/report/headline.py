@@ -26,7 +26,7 @@ _WITHOUT: tuple[tuple[Status, str], ...] = (("missing", "without a source"), ("n
 
 
 def port_name(run: RunInfo) -> str:
-    """What the port of a run is called: by the list of ports, else by its folder or file."""
+    """The name of a run's port: that of the list of ports, else of its folder or file."""
     if run.subject == "reference":
         return "the reference" if run.program is None else one_line(PurePath(run.program.split(" ")[0]).name)
     if run.port is not None:
@@ -37,9 +37,10 @@ def port_name(run: RunInfo) -> str:
 
 
 def port_commit(run: RunInfo) -> str:
-    """``8a17ca0a4c66``, ``8a17ca0a4c66 with changes``, or empty where the sources are in no commit or nobody knows.
+    """The port's commit: ``8a17ca0a4c66``, ``8a17ca0a4c66 with changes``, or "" where it is in none or that is not
+    known.
 
-    The harness's own port is at the commit of the harness.
+    The harness's own port has the harness's commit.
     """
     commit = run.git or (run.harness if port_name(run) == OURS else None) or ""
     clean = commit.removesuffix("-dirty")
@@ -48,11 +49,11 @@ def port_commit(run: RunInfo) -> str:
 
 @dataclass(frozen=True)
 class Headline:
-    """The heading of a page over one record or several.
+    """The heading of a page about one record or several.
 
-    ``port`` and ``commit`` name what was judged (``commit`` is empty where it is unknown). ``share`` is a percentage,
-    of what ``of`` says, and the lowest of the runs that judged kernels: ``run`` is the place of that run among the
-    records. ``notes`` say which run that is where there are several, and what the kernels without a verdict are.
+    ``port`` and ``commit`` name what was judged; ``commit`` is "" where unknown. ``share`` is a percentage of what
+    ``of`` says. It is the lowest of the runs that judged kernels, and ``run`` is the position of that run among the
+    records. ``notes`` say which run that is if there are several, and what is with kernels that have no verdict.
     """
 
     port: str
@@ -64,7 +65,7 @@ class Headline:
 
     @property
     def title(self) -> str:
-        """``candle-3801 at 8a17ca0a4c66: 95.7% of Candle’s CUDA kernels at parity``."""
+        """The title of the page: ``candle-3801 at 8a17ca0a4c66: 95.7% of Candle’s CUDA kernels at parity``."""
         at = f" at {self.commit}" if self.commit else ""
         return f"{self.port}{at}: {self.share} {self.of}"
 
@@ -72,10 +73,11 @@ class Headline:
 def headline(
     found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
 ) -> Headline:
-    """The headline of ``found``, whose columns are called ``names`` and whose results over all kernels are ``rows``.
+    """The headline for the records ``found``. ``names`` are the titles of their columns, ``rows`` their results over
+    all kernels.
 
-    A run that only compiled, or that answered recorded launches, is taken for the figure only where there is no other:
-    it could not judge all kernels.
+    Runs that only compiled, or that compared recorded launches, count only if there is no other, as they could not
+    judge all kernels.
     """
     places = range(len(found))
     judged = [at for at in places if found[at].run.runtime != BUILD and found[at].run.traces is None] or list(places)

@@ -38,13 +38,13 @@ _CHOICES: tuple[tuple[str, Callable[[KernelResult], str | None]], ...] = (
 
 
 def choices(row: KernelResult) -> list[str]:
-    """The port's choices about one kernel, a line each, not escaped."""
+    """What the port declares about one kernel, a line each. Not escaped."""
     return [f"{choice}: {text}" for choice, text_of in _CHOICES if (text := text_of(row)) is not None]
 
 
 def known_failures(rows: Sequence[KernelResult], what: str = "kernel") -> list[str]:
-    """``3 kernels fail for a known reason: REASON (names)``, a line for each reason, and the same for those that the
-    port declares not to have; not escaped."""
+    """A line for each declared reason: ``3 kernels fail for a known reason: REASON (names)``; likewise for kernels that
+    the port declares not to have. Not escaped."""
     return [
         f"{counted(len(names), what)} {verbs[len(names) == 1]}: {why} ({some(names, _NAMED)})"
         for is_missing, verbs in _KNOWN.items()
@@ -55,8 +55,8 @@ def known_failures(rows: Sequence[KernelResult], what: str = "kernel") -> list[s
 
 
 def conditions(rows: Sequence[KernelResult]) -> list[str]:
-    """``launched only when el > 32, as the port declares: 12 cases of 3 kernels have no part in a verdict (names)``, a
-    line for each condition, not escaped."""
+    """A line for each declared condition: ``launched only when el > 32, as the port declares: 12 cases of 3 kernels
+    have no part in a verdict (names)``. Not escaped."""
     lines = []
     for condition, names in _names(rows, lambda row: row.launched_when).items():
         cases = sum(row.never_launched for row in rows if row.launched_when == condition)
@@ -69,7 +69,7 @@ def conditions(rows: Sequence[KernelResult]) -> list[str]:
 
 
 def adapters(rows: Sequence[KernelResult]) -> str | None:
-    """How many kernels have parameters of the port's own, not escaped."""
+    """A sentence with the number of kernels that have parameters of the port's own; ``None`` for none. Not escaped."""
     names = [row.name for row in rows if row.adapter is not None]
     if not names:
         return None
@@ -86,13 +86,14 @@ _KNOWN = {
 
 
 def fixes(rows: Sequence[KernelResult]) -> list[str]:
-    """``fixed here, wrong upstream: DEFECT (names)``, a line for each defect of kernels that pass, not escaped."""
+    """A line for each defect of Candle's that passing kernels do not have: ``fixed here, wrong upstream: DEFECT
+    (names)``. Not escaped."""
     groups = _names(rows, lambda row: row.fixed if row.status == "pass" else None)
     return [f"fixed here, wrong upstream: {defect} ({some(names, _NAMED)})" for defect, names in groups.items()]
 
 
 def choice_lines(rows: Sequence[KernelResult]) -> list[str]:
-    """The Markdown list of what was judged by a port's own choice, but for known failures; empty without any."""
+    """The Markdown list of the port's choices by which kernels were judged, without known failures; empty for none."""
     lines = []
     for choice, text_of in _CHOICES[2:]:
         key = _KEYS[choice] if choice == _CONDITION else text_of
@@ -171,7 +172,7 @@ _TO_DO = "free it, or keep it for the next call"
 
 
 def leak_of(row: KernelResult) -> str | None:
-    """``leaks: each of 20 calls of CASE left 1 stream behind; ...``, not escaped."""
+    """What a launcher leaves behind: ``leaks: each of 20 calls of CASE left 1 stream behind; ...``. Not escaped."""
     return None if row.leak is None else f"leaks: {row.leak}; {_TO_DO}"
 
 
@@ -179,12 +180,13 @@ _ALIGNMENT = "AMD GPUs allow that in global memory, NVIDIA's do not"
 
 
 def misaligned_of(row: KernelResult) -> str | None:
-    """``not aligned: CASE reads 16 bytes at an address that is no multiple of 16; ...``, not escaped."""
+    """The kernel's unaligned accesses: ``not aligned: CASE reads 16 bytes at an address that is no multiple of 16;
+    ...``. Not escaped."""
     return None if row.misaligned is None else f"not aligned: {row.misaligned}; {_ALIGNMENT}"
 
 
 def misaligned_note(rows: Sequence[KernelResult]) -> str | None:
-    """One sentence on all kernels whose accesses are not aligned, with the first, not escaped."""
+    """A sentence about all kernels with unaligned accesses, with the first one; ``None`` for none. Not escaped."""
     found = [row for row in rows if row.misaligned is not None]
     if not found:
         return None
@@ -196,7 +198,8 @@ def misaligned_note(rows: Sequence[KernelResult]) -> str | None:
 
 
 def leak_note(rows: Sequence[KernelResult]) -> str | None:
-    """One sentence on all launchers that leak, with what the first of them leaves behind, not escaped."""
+    """A sentence about all launchers that leak, with what the first one leaves behind; ``None`` for none. Not
+    escaped."""
     found = [row for row in rows if row.leak is not None]
     if not found:
         return None
@@ -207,8 +210,11 @@ def leak_note(rows: Sequence[KernelResult]) -> str | None:
 
 
 def in_short(outcome: Outcome) -> list[str]:
-    """A kernel that fails, in at most three lines: how many of its cases, and what is wrong in the first, or why there
-    is none. Each line begins with words of ours."""
+    """A failing kernel in at most three lines: how many cases fail, and what is wrong in the first one, or why there is
+    none.
+
+    Each line begins with words of ours.
+    """
     counts = f", {outcome.failed} of {outcome.cases} cases" if outcome.cases else ""
     lines = [f"candle-parity: {outcome.name}: {outcome.status}{counts}"]
     if outcome.failures:
@@ -222,9 +228,9 @@ def in_short(outcome: Outcome) -> list[str]:
 
 
 def explain(name: str, result: Outcome | KernelResult, shown: int) -> list[str]:
-    """The kernel's status and, of its first ``shown`` failures, case, worst element and the command to see it again.
+    """A kernel's status and its first ``shown`` failures: case, worst element, and the command that shows it again.
 
-    Control characters are shown as escapes; a message may have several lines.
+    Control characters are shown as escapes. A message may have several lines.
     """
     counts = f", {result.failed} of {result.cases} cases" if result.cases else ""
     lines = [f"{name}: {result.status}{counts}"]

@@ -23,9 +23,9 @@ LOGGED = "  | "
 
 
 def wrapped(text: Text, width: int) -> list[Text]:
-    """``text`` in lines of at most ``width`` columns, broken at blanks; a longer word stays whole.
+    """``text`` in lines of at most ``width`` columns, broken at blanks. A word that is longer stays whole.
 
-    What begins with one of ``COMMANDS`` or ``LOGGED``, blanks aside, is one line however long it is.
+    A line that begins with one of ``COMMANDS`` or ``LOGGED`` is not broken.
     """
     plain = text.plain
     start = len(plain) - len(plain.lstrip())
@@ -51,7 +51,7 @@ def _breaks(plain: str, start: int, width: int, deeper: int) -> list[int]:
 
 
 def rendered(parts: Iterable[Text | Table], screen: Screen) -> str:
-    """``parts`` as text: the environment has no say in it (``FORCE_COLOR``, ``COLUMNS``)."""
+    """``parts`` as text for ``screen``. Variables of the environment (``FORCE_COLOR``, ``COLUMNS``) do not matter."""
     console = _console(screen.width, screen.colour)
     with console.capture() as capture:
         for part in parts:

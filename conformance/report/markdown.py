@@ -33,7 +33,7 @@ _ELSEWHERE = ("Executed", "Compiled for")
 
 
 def render_markdown(records: Records, specs: Specs) -> str:
-    """The whole document: verdicts, the status table, causes, then details. What several runs share stands once."""
+    """The Markdown report: verdicts, status table, causes, details. What several runs have in common is there once."""
     found = listed(records)
     names = labels(found)
     rows = [results(record, specs) for record in found]
@@ -126,7 +126,8 @@ def _sections(title: str, names: Sequence[str], parts: Sequence[list[str]], noth
 
 
 def table(heads: Sequence[str], body: Iterable[Sequence[str]], align: str) -> list[str]:
-    """A Markdown table; ``align`` has a letter per column: l, r or c. Cells must be safe already."""
+    """The lines of a Markdown table. ``align`` has a letter for each column: l, r or c. Cells have to be safe
+    already."""
     rules = {"l": ":--", "r": "--:", "c": ":-:"}
     rows = [heads, [rules[letter] for letter in align], *body]
     return ["| " + " | ".join(row) + " |" for row in rows]

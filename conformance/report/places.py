@@ -25,14 +25,15 @@ _REST = r"/(?P<file>[\w.+/-]*\w)(?P<line>:\d+(?:-\d+)?)?"
 
 @dataclass(frozen=True)
 class Places:
-    """The folder ``root`` of the sources that were judged, absolute; ``None`` where it is not known."""
+    """Finds the files that a record names, from the folder ``root`` of the judged sources (absolute; ``None`` where
+    unknown)."""
 
     root: Path | None = None
     _known: dict[str, Path | None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, run: RunInfo) -> Places:
-        """Those of a run, by the path in its record; relative paths are seen from the working directory."""
+        """The places of a run, by the path in its record, which is relative to the working directory."""
         if run.kernels is None:
             return cls()
         if run.kernels in (KERNELS, SHIPPED_KERNELS):
@@ -41,7 +42,7 @@ class Places:
 
     @classmethod
     def at(cls, path: Path) -> Places:
-        """Those of the sources at ``path``, a folder or a file."""
+        """The places of the sources at ``path``, a folder or a file."""
         try:
             resolved = path.resolve()
         except ValueError:  # a stranger's record may have characters that no path has
@@ -53,7 +54,7 @@ class Places:
         return self._shown(text, links=False).plain
 
     def linked(self, text: str, style: str = "") -> Text:
-        """``relative`` as rich's text, in which each place is a link to its file."""
+        """``relative(text)`` as rich's ``Text``, in which each place is a link to the file."""
         return self._shown(text, links=True, style=style)
 
     def _shown(self, text: str, links: bool, style: str = "") -> Text:

@@ -31,7 +31,7 @@ _BY_THE_PORT = NeverLaunched("launches that the port never makes, as it declares
 
 @dataclass
 class Reason:
-    """Failed cases that count apart for one reason: ``why``, where Candle's sources say so, which kernels."""
+    """Why some failed cases do not count: the reason ``why``, where Candle's sources show it, and the kernels."""
 
     why: str
     places: dict[str, None] = field(default_factory=dict)
@@ -41,7 +41,8 @@ class Reason:
 
 
 def robustness_note(rows: Sequence[KernelResult], specs: Specs, entry: Entry = "kernel") -> str | None:
-    """One sentence: how many such cases were tried and how many failed; ``None`` where there were none."""
+    """A sentence: how many cases without a part in the verdict were run, and how many failed; ``None`` where there were
+    none."""
     found = [row.robustness for row in rows if row.robustness is not None]
     planned, ran, failed = (sum(getattr(row, name) for row in found) for name in ("planned", "cases", "failed"))
     if not planned:
@@ -63,7 +64,7 @@ def robustness_note(rows: Sequence[KernelResult], specs: Specs, entry: Entry = "
 
 
 def unasked_note(rows: Sequence[KernelResult]) -> str | None:
-    """One sentence: how many cases without a part in any verdict were not run, and how to run them; ``None`` where all
+    """A sentence: how many cases without a part in the verdict were not run, and how to run them; ``None`` where all
     were."""
     count = sum(row.unasked for row in rows)
     if not count:
@@ -76,7 +77,8 @@ def unasked_note(rows: Sequence[KernelResult]) -> str | None:
 
 
 def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
-    """The failures by reason, the most frequent first; a case with two reasons counts under the first."""
+    """The failures among these cases by reason, the most frequent first. A case with two reasons counts under the
+    first."""
     found: dict[str, Reason] = {}
     for row in rows:
         if row.robustness is None:
@@ -104,12 +106,12 @@ def _reason(kernel: Kernel, text: str) -> NeverLaunched:
 
 
 def failed_robustness(rows: Sequence[KernelResult]) -> bool:
-    """Whether such a case failed, or stopped the others."""
+    """Whether one of these cases failed, or stopped the others."""
     return any(row.robustness and (row.robustness.failed or row.robustness.message) for row in rows)
 
 
 def robustness_lines(rows: Sequence[KernelResult], specs: Specs, entry: Entry = "kernel") -> list[str]:
-    """The section of the Markdown report."""
+    """The section of the Markdown report about these cases."""
     note = robustness_note(rows, specs, entry)
     if note is None:
         return ["No such case was run."]
@@ -137,8 +139,11 @@ _NAMED = 5
 
 
 class Remark(NamedTuple):
-    """``kind`` is ``warning`` where the figures say less than they seem to, else ``note``. An ``aside`` is of cases
-    without a part in the verdict that nobody asked for: a terminal shows it with ``-v``."""
+    """A sentence about a run.
+
+    ``kind`` is ``warning`` if the figures say less than they seem to, else ``note``. An ``aside`` is about cases
+    without a part in the verdict that nobody asked for; a terminal shows it only with ``-v``.
+    """
 
     kind: str
     text: str
@@ -149,7 +154,7 @@ class Remark(NamedTuple):
 
 
 def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[Remark]:
-    """The remarks on one run; the text is not escaped. ``rows`` are its results over every kernel of the specs."""
+    """The remarks on one run, not escaped. ``rows`` are its results over every kernel of the specs."""
     run = record.run
     loaded = (*rows, *record.own)
     called = (*record.launchers, *record.own_launchers)
@@ -215,7 +220,7 @@ def _of_launchers(record: Record, specs: Specs) -> str | None:
 def shared_remarks(
     found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
 ) -> list[tuple[Remark, str]]:
-    """The remarks on several runs, each once, with the names of the runs that it is about; warnings are first."""
+    """The remarks on several runs, each once, with the names of the runs. Warnings come first."""
     runs: dict[Remark, list[str]] = {}
     for name, record, part in zip(names, found, rows, strict=True):
         for remark in remarks(record, part, specs):

@@ -19,7 +19,7 @@ Records = Record | Sequence[Record]
 
 
 def listed(records: Records) -> list[Record]:
-    """One record or several, as a list; raises ``ValueError`` for none."""
+    """``records``, one or several, as a list. Raises ``ValueError`` for none."""
     found = [records] if isinstance(records, Record) else list(records)
     if not found:
         raise ValueError("a report needs at least one record")
@@ -27,7 +27,7 @@ def listed(records: Records) -> list[Record]:
 
 
 def executed(run: RunInfo) -> str:
-    """Where the kernels ran, in words that cannot be mistaken."""
+    """Where the kernels ran, in words that cannot be mistaken for a GPU."""
     if run.subject == "reference" and run.program is not None:
         return f"launches of {one_line(run.program)}, compared with the reference; no kernel was run again"
     if run.subject == "reference":
@@ -61,8 +61,8 @@ def _specs(run: RunInfo) -> str:
 
 
 def identity(run: RunInfo) -> str:
-    """Device, date, tree and commits: ``NVIDIA H100, 2026-01-02, port (12 files, commit abc123), harness at def456``,
-    as far as known."""
+    """Device, date, tree and commits, as far as known: ``NVIDIA H100, 2026-01-02, port (12 files, commit abc123),
+    harness at def456``."""
     judged = what_was_judged(run)
     commits = (("port", None if judged else run.git), ("harness", run.harness))
     parts = [run.device, run.started[:10], *filter(None, [judged])]
@@ -70,22 +70,25 @@ def identity(run: RunInfo) -> str:
 
 
 def what_was_judged(run: RunInfo) -> str:
-    """``../port (12 files, commit 8a17ca0a4c3d with changes)``, not escaped; empty where no kernel was run, and for an
-    older record, which does not say it."""
+    """The judged tree: ``../port (12 files, commit 8a17ca0a4c3d with changes)``, not escaped.
+
+    "" where no kernel was run, and for an older record, which does not say it.
+    """
     if run.files is None or run.kernels is None:
         return ""
     return judged_tree(run.kernels, run.files, run.git)
 
 
 def judged_tree(kernels: str, files: int, commit: str | None) -> str:
-    """The path, number of kernel files and commit (``-dirty`` behind it: some differ) of a tree, as reports name it."""
+    """How reports name a tree: its path, the number of kernel files, and its commit (with ``-dirty``: files differ from
+    it)."""
     changed = " with changes" if commit is not None and commit.endswith("-dirty") else ""
     at = "in no commit" if commit is None else f"commit {commit.removesuffix('-dirty')}{changed}"
     return f"{kernels} ({counted(files, 'file')}, {at})"
 
 
 def labels(records: Sequence[Record]) -> list[str]:
-    """A short name for each record's column, all different."""
+    """A short title for the column of each record, all different: ``cpu wave64``, ``rocm gfx942 wave64 #2``."""
     names: list[str] = []
     for record in records:
         run = record.run
@@ -105,7 +108,7 @@ def labels(records: Sequence[Record]) -> list[str]:
 
 
 def rerun(run: RunInfo, kernel: str) -> str:
-    """The command that runs one kernel again as in ``run``."""
+    """The command that runs one kernel again as it was run in ``run``."""
     args = ["candle-parity"]
     if run.traces is not None:
         args += ["replay", *([] if run.traces == SHIPPED_TRACES else [run.traces]), "--subject", run.subject]
@@ -152,16 +155,18 @@ def _orders(run: RunInfo) -> str:
 
 
 def facts_table(records: Sequence[Record], upstream: str) -> list[tuple[str, list[str]]]:
-    """The ``facts`` of several records: a heading and a text per record; facts that no record has are left out."""
+    """The ``facts`` of several records: a heading, and a text for each record. Facts that no record has are left
+    out."""
     columns = [facts(record.run, upstream) for record in records]
     rows = [(pairs[0][0], [text for _, text in pairs]) for pairs in zip(*columns, strict=True)]
     return [(heading, texts) for heading, texts in rows if any(texts)]
 
 
 def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
-    """What was run, on what and when, as pairs of a heading and a text.
+    """What was run, on what and when: pairs of a heading and a text, always the same headings in the same order.
 
-    The text is empty for what concerns only machines that have ROCm or signs of it.
+    A text is "" where it only matters on machines with ROCm or signs of it. A setting that the port's file gave and not
+    the command line has "declared by candle-parity.toml" behind it.
     """
     minutes, seconds = divmod(run.seconds, 60)
     kind = known_kind(run.runtime)

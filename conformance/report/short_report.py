@@ -35,9 +35,10 @@ _FAILING = tuple(status for status, row in ROWS.items() if row.heading)
 
 
 def render_summary(records: Records, specs: Specs, baseline: Record | None = None, limit: int = LIMIT) -> str:
-    """Verdicts, what changed since ``baseline``, modules, causes and failing kernels, in fewer than ``limit`` bytes.
+    """A short report in Markdown of fewer than ``limit`` bytes: verdicts, changes since ``baseline``, modules, causes,
+    failing kernels.
 
-    Where there is more, the rest is counted: first the failing kernels, then causes and changes.
+    What does not fit is counted: first failing kernels, then causes and changes.
     """
     found = listed(records)
     names = labels(found)

@@ -17,7 +17,7 @@ from conformance.status import ABSENT, EXPLAINED, ROWS, WORST_FIRST
 
 @dataclass(frozen=True)
 class Tally:
-    """Kernels in all, those for which a source exists, those at parity, and those that fail though they are there."""
+    """Counts of kernels: all, those with a source, those at parity, and those that fail although they have a source."""
 
     total: int
     present: int
@@ -26,26 +26,27 @@ class Tally:
 
     @property
     def percent(self) -> str:
-        """100 * passing / total with one decimal, rounded down: nothing but everything is 100.0."""
+        """The percentage at parity with one decimal. It is rounded down, so that only all kernels are 100.0."""
         return f"{math.floor(1000 * self.passing / self.total) / 10:.1f}" if self.total else "–"
 
     @property
     def mark(self) -> str:
-        """✅ all at parity, ❌ none, ⚠️ some."""
+        """✅ for all at parity, ❌ for none, ⚠️ for some."""
         if self.total and self.passing == self.total:
             return "✅"
         return "⚠️" if self.passing else "❌"
 
     @property
     def sign(self) -> str:
-        """``✓`` all at parity, ``✗`` some fail, ``–`` the others are missing. One column wide in every terminal."""
+        """``✓``: all are at parity; ``✗``: some fail; ``–``: the others are missing. One column wide in every
+        terminal."""
         if self.failing:
             return "✗"
         return "✓" if self.total and self.passing == self.total else "–"
 
     @property
     def style(self) -> str:
-        """rich's style of these figures: grey where the port has none of the kernels, which is no failure."""
+        """The style for rich. It is grey where the port has none of the kernels, because that is no failure."""
         if not self.present:
             return "dim"
         if self.failing:
@@ -54,7 +55,7 @@ class Tally:
 
 
 def is_present(kernel: KernelResult) -> bool:
-    """Whether the port has a source for the kernel, whatever became of it."""
+    """Whether the port has a source of the kernel, whatever became of it."""
     return kernel.source is not None or kernel.status not in ABSENT
 
 
@@ -67,10 +68,10 @@ def tally(kernels: Iterable[KernelResult]) -> Tally:
 
 @dataclass(frozen=True)
 class FigureColumn:
-    """A figure of the kernels of a module or family, in the ``tables`` that show it.
+    """A column with a figure of a module's or family's kernels, and the ``tables`` that have it.
 
-    ``coloured`` by how many are at parity; ``of_everything`` is left out where kernels were selected or the screen is
-    narrow.
+    ``coloured`` says that its colour shows how many are at parity. A column ``of_everything`` is left out where kernels
+    were selected or the screen is narrow.
     """
 
     title: str
@@ -91,12 +92,12 @@ TABLE_COLUMNS = (
 
 
 def columns_of(table: str) -> list[FigureColumn]:
-    """The columns that ``table`` (``terminal``, ``Markdown`` or ``HTML``) shows."""
+    """The columns of ``table``: ``terminal``, ``Markdown`` or ``HTML``."""
     return [column for column in TABLE_COLUMNS if table in column.tables]
 
 
 def results(record: Record, specs: Specs) -> list[KernelResult]:
-    """A result for every kernel of the specs, in their order; a kernel that no spec has is left out.
+    """A result for every kernel of the specs, in their order. Kernels that no spec has are left out.
 
     Module, family and place in Candle are those of the specs, whatever the record says.
     """
@@ -111,8 +112,11 @@ def _placed(row: KernelResult, kernel: Kernel) -> KernelResult:
 
 
 def results_of(entry: Entry, record: Record, specs: Specs) -> list[KernelResult]:
-    """As ``results``, of one kind of entry: one that was not selected is ``not_run``. Of own kernels it is what the
-    record has, for a report knows them from it alone."""
+    """``results`` for another kind of entry: launchers, library calls, own kernels. What was not selected is
+    ``not_run``.
+
+    Own kernels are those of the record, as a report knows of no others.
+    """
     if not ENTRY_ROWS[entry].in_specs:
         return [*record.rows_of(entry)]
     given = {row.name: row for row in record.rows_of(entry)}
@@ -121,8 +125,11 @@ def results_of(entry: Entry, record: Record, specs: Specs) -> list[KernelResult]
 
 
 def aligned(entry: Entry, records: Sequence[Record], specs: Specs) -> list[list[KernelResult]]:
-    """As ``results_of`` for each of ``records``, in one order for all of them: an own kernel that a record has not is
-    ``not_run`` there. ``specs`` must have the own kernels of ``records`` (``with_recorded_own``)."""
+    """``results_of`` for each of ``records``, in one order for all. An own kernel that a record does not have is
+    ``not_run`` there.
+
+    ``specs`` must have the own kernels of all ``records`` (``with_recorded_own``).
+    """
     if ENTRY_ROWS[entry].in_specs:
         return [results_of(entry, record, specs) for record in records]
     names = dict.fromkeys(row.name for record in records for row in record.rows_of(entry))
@@ -131,7 +138,7 @@ def aligned(entry: Entry, records: Sequence[Record], specs: Specs) -> list[list[
 
 
 def selected_entries(records: Iterable[Record]) -> list[Entry]:
-    """The kinds of entry that reports of these records tell of: kernels, and what some record has beside them."""
+    """The kinds of entry that reports of these records are about: kernels, and what else some record has."""
     found = list(records)
     return [
         entry for entry in ENTRIES if ENTRY_ROWS[entry].in_coverage or any(record.rows_of(entry) for record in found)
@@ -139,7 +146,7 @@ def selected_entries(records: Iterable[Record]) -> list[Entry]:
 
 
 def launcher_results(record: Record, specs: Specs) -> list[KernelResult]:
-    """A result for every launcher of the specs, in their order, as ``results``."""
+    """A result for every launcher of the specs, in their order."""
     return results_of("launcher", record, specs)
 
 
@@ -206,7 +213,7 @@ def _launchers(record: Record, specs: Specs) -> str:
 
 
 def unknown(record: Record, specs: Specs) -> list[str]:
-    """The names of the record that no spec has: the record is of other specs than these."""
+    """The names in the record that no spec has; then the record is of other specs."""
     return [kernel.name for kernel in record.kernels if kernel.name not in specs.kernels]
 
 
@@ -221,7 +228,7 @@ def of_family(rows: Sequence[KernelResult], module: str, family: str) -> list[Ke
 
 
 def worst(rows: Iterable[KernelResult]) -> str:
-    """The kernel that is furthest from parity among those with a verdict, and why; empty where none is wrong."""
+    """The kernel with a verdict that is furthest from parity, and why; "" where none is wrong."""
     order = [status for status in WORST_FIRST if ROWS[status].heading]
     bad = [row for row in rows if row.status in order]
     if not bad:
@@ -233,21 +240,23 @@ def worst(rows: Iterable[KernelResult]) -> str:
 
 
 def share(row: KernelResult) -> float | None:
-    """How much of its bound the element took that came nearest to it; ``None`` where the record does not say."""
+    """The part of its bound that the element nearest to the bound took (1: all of it); ``None`` where the record does
+    not say."""
     if row.nearest_ulp is None or not row.nearest_ulp_bound:
         return None
     return row.nearest_ulp / row.nearest_ulp_bound
 
 
 def margin(row: KernelResult) -> str:
-    """``14 of 24 ulp``: the element that came nearest to its bound; the largest error where no bound is recorded."""
+    """The error of the element nearest to its bound: ``14 of 24 ulp``. Without a recorded bound it is the largest
+    error."""
     if share(row) is None:
         return ulps(row.max_ulp)
     return f"{row.nearest_ulp:.4g} of {row.nearest_ulp_bound:.4g} ulp"
 
 
 def ulps(value: float | None) -> str:
-    """A distance in words."""
+    """A number of ulp in words."""
     return "–" if value is None else f"{value:g} ulp"
 
 
@@ -257,7 +266,8 @@ def source_files(rows: Iterable[KernelResult]) -> list[str]:
 
 
 def source_lines(rows: Sequence[KernelResult], lines: Mapping[str, int]) -> int | None:
-    """The length in lines of the files that define the kernels, else of the kernels; ``None`` where unknown."""
+    """The number of lines of the files that define the kernels, else of the kernels themselves; ``None`` where
+    unknown."""
     files = source_files(rows)
     if files and all(file in lines for file in files):
         return sum(lines[file] for file in files)

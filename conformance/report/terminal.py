@@ -50,12 +50,12 @@ def render_terminal(
     verbose: bool = False,
     failures: Sequence[str] = (),
 ) -> str:
-    """A table, what was asked and what came of it, why kernels fail, and notes; ends without a newline.
+    """What a run prints: a table, the verdict, the causes, and notes; without a newline at the end.
 
-    The table has a row per module that was selected from, and per family of a module that the port has begun, of
-    kernels, of launchers and of calls of libraries: what fails first, what the port does not have last. Percentages are
-    of all kernels. With several records the columns repeat per record. ``failures`` are lines on single kernels, which
-    stand below their causes. ``verbose`` adds the notes on cases without a part in the verdict.
+    The table has a row for each module that was selected from, and for each family of a module that the port has begun.
+    Modules with failures come first, those that the port does not have last. Percentages are of all kernels. Several
+    records have columns side by side. ``failures`` are lines about single kernels, which follow the causes. ``verbose``
+    adds notes about cases without a part in the verdict.
     """
     found = listed(records)
     rows = [results(record, specs) for record in found]
@@ -78,7 +78,8 @@ def render_terminal(
 
 
 def verdict_line(record: Record, specs: Specs, screen: Screen = LOG) -> str:
-    """What was asked and what came of it, how many of all kernels are at parity, and where they ran, in one line."""
+    """The verdict in one line: what was asked and how it ended, how many of all kernels are at parity, and where they
+    ran."""
     (name,) = labels([record])
     rows = results(record, specs)
     line = _headline(name, record, rows, specs)

@@ -41,26 +41,27 @@ class CommandModule(Protocol):
         """Add the options of the command to ``parser``."""
 
     def command(self, arguments: argparse.Namespace) -> int:
-        """Run it; the exit code."""
+        """Run the command; returns the exit code."""
         ...
 
 
 @cache
 def command_names() -> tuple[str, ...]:
-    """Every command, as ``--help`` lists them."""
+    """The names of all commands, in the order in which ``--help`` lists them."""
     names = sorted(file.stem for file in _FOLDER.glob("*.py") if file.stem != "__init__")
     return (*(name for name in _FIRST if name in names), *(name for name in names if name not in _FIRST))
 
 
 def about(name: str) -> str:
-    """What the command does, from its docstring, without importing it."""
+    """What the command does, in a phrase: the first line of its docstring. The command is not imported."""
     text = (_FOLDER / f"{name}.py").read_text(encoding="utf-8")
     first = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
     return " ".join(first.partition(": ")[2].split()).removesuffix(".")
 
 
 def loaded(name: str) -> CommandModule:
-    """The command, imported; raises ``MissingExtra`` where a package is not installed that it alone needs."""
+    """The imported module of the command. Raises ``MissingExtra`` where a package is not installed that only this
+    command needs."""
     try:
         return cast(CommandModule, import_module(f"{__name__}.{name}"))
     except ModuleNotFoundError as error:

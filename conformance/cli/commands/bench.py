@@ -1,4 +1,4 @@
-"""``candle-parity bench``: how fast kernels are, alone or against another tree's."""
+"""``candle-parity bench``: measure how fast kernels are, alone or against another tree's."""
 
 from __future__ import annotations
 
@@ -90,6 +90,7 @@ def options(parser: CommandParser) -> None:
 
 
 def command(arguments: argparse.Namespace) -> int:
+    """Measure, or read a record, and print it; 1 where something could not be measured."""
     record, stopped_by = _measured(arguments) if arguments.rendered is None else (_read(arguments), None)
     if arguments.json is not None:
         write_text(arguments.json, bench_text(record))
@@ -144,10 +145,10 @@ def _measured(arguments: argparse.Namespace) -> tuple[BenchRecord, BaseException
 
 
 def of_one_kind(chosen: list[Kernel], kind: RuntimeKind) -> list[Kernel]:
-    """The kernels among ``chosen``, or the launchers where there are only such: no mean is over both.
+    """The kernels among ``chosen``; if there are only launchers, these. No mean is over both.
 
-    Raises ``UsageError`` for launchers where their calls cannot be timed, and for calls of a vendor's library, which
-    are not the port's.
+    Raises ``UsageError`` for launchers on a runtime that cannot time them, and for calls of a vendor's library, which
+    are no part of the port.
     """
     calls = [kernel.name for kernel in chosen if kernel.build is None]
     if calls:

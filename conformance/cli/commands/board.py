@@ -1,4 +1,4 @@
-"""``candle-parity board``: the records of several ports as one page."""
+"""``candle-parity board``: show the records of several ports on one page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``candle-parity check``: what sources and code objects define, against the specs; runs nothing.
+"""``candle-parity check``: compare names and parameters with the specs; nothing runs.
 
 Nothing is compiled without ``--arch``, and yet sources need a compiler: macros and ``#if`` decide which kernels one
 defines, and the preprocessor (clang's, g++'s, or that of the extra ``zig``) expands them. Code objects need none.
@@ -83,7 +83,8 @@ def options(parser: CommandParser) -> None:
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """0 clean (warnings allowed), 1 findings, 2 when a source cannot be read or nothing is there to check."""
+    """Check and print the findings; 1 where there are some, 2 where a source cannot be read or there is nothing to
+    check."""
     settings = Settings.of(vars(arguments))
     config = config_from(settings)
     specs = specs_from(settings, config)

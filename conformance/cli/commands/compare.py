@@ -1,4 +1,4 @@
-"""``candle-parity compare``: what became better and worse between two commits of a port.
+"""``candle-parity compare``: judge two commits of a port, and show what became better and worse.
 
 Both are judged as ``run`` would judge a checkout in this folder: paths below the repository mean files of the commit,
 others are the same for both. Neither the work tree nor the index is touched.
@@ -213,9 +213,11 @@ def _moved(path: Path, top: Path, folder: Path) -> Path:
 
 
 def judge_here(args: Sequence[str]) -> int:
-    """In a process of its own: judge as the command line behind the first three ``args`` says. They are the file that
-    the record is written to, the folder that the kernels have to lie in, and the commit whose files that has. The exit
-    code is 0 where there is a record."""
+    """Judge one of the two commits, in the process that ``command`` starts for it.
+
+    The first three ``args`` are the file for the record, the folder in which the kernels have to lie, and the commit
+    whose files are there. The command line follows. Returns 0 where there is a record.
+    """
     from conformance.cli.main import parse
     from conformance.cli.progress import display
     from conformance.engine.run import run

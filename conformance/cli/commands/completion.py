@@ -1,4 +1,4 @@
-"""``candle-parity completion``: the lines by which a shell completes commands, options and kernels.
+"""``candle-parity completion``: print what makes a shell complete commands, options and kernels.
 
 They go into the shell's start-up file, or are read at once: ``eval "$(candle-parity completion bash)"``.
 """

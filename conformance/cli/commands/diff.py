@@ -1,4 +1,4 @@
-"""``candle-parity diff``: what became better and worse between two records."""
+"""``candle-parity diff``: show what became better and worse between two records."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def command(arguments: argparse.Namespace) -> int:
 
 
 def record_of_run(path: Path) -> Record:
-    """The record at ``path``; raises ``FileError``, and ``UsageError`` for that of a build, which has no verdicts."""
+    """The record at ``path``. Raises ``FileError``, and ``UsageError`` for the record of a build, which has no
+    verdicts."""
     record = read_record(path)
     if record.run.runtime == BUILD:
         raise UsageError(f"{path}: is the record of a build, which has no verdicts; give what `run --json` wrote")

@@ -1,4 +1,4 @@
-"""``candle-parity doctor``: what this machine has for running kernels, and whether it can.
+"""``candle-parity doctor``: show what this machine has for running kernels, and whether it can.
 
 Nothing is judged but the machine: it compiles, launches and reads back a small kernel, and lets another one fault, on
 the same path as a run.
@@ -68,7 +68,8 @@ def _rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def trial_rows(setup: Setup, specs: Specs) -> Iterator[Row]:
-    """A row for each device and each of the two kernels, and one for what confines them."""
+    """The rows of the trial: for each device one for a kernel that is right and one for a kernel that faults; and one
+    for the sandbox."""
     for number, device in enumerate(setup.choice.devices):
         on_device = replace(setup, device=device, choice=replace(setup.choice, devices=(device,)))
         right = _result(on_device, specs, "right.hip")

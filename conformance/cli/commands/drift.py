@@ -1,4 +1,4 @@
-"""``candle-parity drift``: a Candle checkout's kernels against the specs."""
+"""``candle-parity drift``: compare the kernels of a Candle checkout with the specs."""
 
 from __future__ import annotations
 

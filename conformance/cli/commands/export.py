@@ -1,4 +1,4 @@
-"""``candle-parity export``: cases with expected outputs as .safetensors files, for tests in any language."""
+"""``candle-parity export``: write cases with expected outputs as .safetensors files, for tests in any language."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def options(parser: CommandParser) -> None:
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """A file per kernel: one of all kernels would be 900 MB, and one per case 25,000 files.
+    """Write a file for each kernel. One file for all would have 900 MB, and one for each case would be 25,000 files.
 
-    Raises ``UsageError`` where nothing is left to write.
+    Raises ``UsageError`` where no case is left to write.
     """
     settings = Settings.of(vars(arguments))
     salt, specs = settings.salt, specs_without_port(settings)
@@ -97,9 +97,11 @@ def command(arguments: argparse.Namespace) -> int:
 
 
 def golden_bytes(kernel: Kernel, cases: Iterable[TrialCase], upstream: str, salt: str = "") -> bytes:
-    """The file of ``cases``, none of which must fault: the same bytes for the same cases.
+    """The content of the file of ``kernel`` with ``cases``, none of which must fault. The same cases give the same
+    bytes.
 
-    ``upstream`` is the commit of Candle. Raises ``UsageError`` where the package that writes the format is not there.
+    ``upstream`` is the commit of Candle, ``salt`` that of the data. Raises ``UsageError`` where the package safetensors
+    is not installed.
     """
     try:
         from safetensors.numpy import save

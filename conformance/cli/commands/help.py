@@ -1,4 +1,4 @@
-"""``candle-parity help``: what a command does, and its options."""
+"""``candle-parity help``: show what a command does, and its options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``candle-parity list``: every kernel of the specs, its parameters and case count."""
+"""``candle-parity list``: list the kernels of the specs with parameters and case counts."""
 
 from __future__ import annotations
 

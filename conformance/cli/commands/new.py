@@ -1,4 +1,4 @@
-"""``candle-parity new``: kernels shaped like another one."""
+"""``candle-parity new``: add kernels that are shaped like another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``candle-parity ports``: judge the ports of a list (docs/board.md), given their checkouts.
+"""``candle-parity ports``: judge the ports of a list (docs/board.md).
 
 Each is judged at the commit that the list gives, and its record names it.
 """

@@ -1,4 +1,4 @@
-"""``candle-parity record``: what kernels answer, as traces for replay."""
+"""``candle-parity record``: record what kernels answer, for replay."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def options(parser: CommandParser) -> None:
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """0 when every launched case was recorded, 1 when a kernel has no answer to one, or nothing was recorded."""
+    """Record the answers; 1 where a launched case has none, or nothing was recorded."""
     settings = Settings.of(vars(arguments))
     config = config_from(settings)
     specs = specs_from(settings, config)
@@ -93,7 +93,7 @@ def command(arguments: argparse.Namespace) -> int:
 
 
 def recordable(kernels: Sequence[Kernel], runtime: str) -> list[Kernel]:
-    """``kernels``, without launchers where the runtime cannot call them; raises ``UsageError`` where none is left."""
+    """``kernels``, without launchers if the runtime cannot call them. Raises ``UsageError`` where none is left."""
     calls = runtime_kind(runtime).launchers is not None
     found = [kernel for kernel in kernels if calls or kernel.build != "launchers"]
     if not found:

@@ -1,4 +1,4 @@
-"""``candle-parity replay``: recorded launches against kernels or reference."""
+"""``candle-parity replay``: judge kernels, or the reference, by recorded launches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``candle-parity report``: render records."""
+"""``candle-parity report``: render records as reports."""
 
 from __future__ import annotations
 

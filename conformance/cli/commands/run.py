@@ -1,4 +1,4 @@
-"""``candle-parity run``: compile the kernels, judge them, report."""
+"""``candle-parity run``: compile and judge kernels, and report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``candle-parity wiring``: the kernels that Candle's Rust side asks for, against the specs."""
+"""``candle-parity wiring``: find the kernels that Candle's Rust code asks for, and compare them with the specs."""
 
 from __future__ import annotations
 

@@ -35,10 +35,10 @@ _COMPUTED = re.compile(
 
 @dataclass(frozen=True)
 class Mentioned:
-    """``files`` that are mentioned, directly or not, sorted, the starts among them.
+    """The files that some sources mention, directly or not: ``files``, sorted, with the sources themselves.
 
-    ``paths`` are the names by which they were found, links among them. ``computed`` says that a name is made by macros
-    somewhere, perhaps of parts that are nowhere a name themselves.
+    ``paths`` are the paths by which they were found, links among them. ``computed`` says that macros make a name
+    somewhere, perhaps from parts that are no name by themselves.
     """
 
     files: tuple[Path, ...]
@@ -47,24 +47,26 @@ class Mentioned:
 
 
 def normalised(data: bytes) -> str:
-    """A source's text with continued lines joined."""
+    """The text of a source, with continued lines joined."""
     return _SPLICE.sub("", data.decode("utf-8", "surrogateescape"))
 
 
 def names_in(text: str) -> set[str]:
-    """What stands in quotes or in angle brackets in ``text``."""
+    """Everything in ``text`` that stands in quotes or in angle brackets."""
     return {match[1] or match[2] for match in _QUOTED.finditer(text)}
 
 
 def mentioned(
     starts: Iterable[Path], folders: Sequence[Path], more: str = "", parts_below: Sequence[Path] = ()
 ) -> Mentioned:
-    """The files that ``starts`` mention: next to the file that mentions them, in ``folders``, by an absolute name, or
-    by one that begins with the folder's own name, as an assembler finds it that works in the folder above.
+    """The files that ``starts`` mention, directly or not.
 
-    ``more`` is a text that counts like one of each file: macros given as options. Where names are ``computed``, files
-    anywhere below ``parts_below`` count too if their names can be made of words that occur somewhere. Nothing but a
-    regular file is opened; what cannot be read is left out.
+    A name is looked for next to the file that mentions it and in ``folders``. An absolute name counts as it is. So does
+    one that begins with the folder's own name, as an assembler that works in the folder above finds it.
+
+    ``more`` is a text that counts as if each file contained it: macros that were given as options. Where names are
+    ``computed``, files below ``parts_below`` count too if their names can be put together from words that occur
+    somewhere. Only regular files are opened, and what cannot be read is left out.
     """
     found: set[tuple[str, str]] = set()
     paths: dict[Path, None] = {}

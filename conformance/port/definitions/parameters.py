@@ -36,9 +36,10 @@ _OPENING = {"(": ")", "[": "]", "{": "}", "[[": "]]", "<": ">"}
 
 
 def parameters(tokens: Sequence[str], aliases: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
-    """Type in words and name (or an empty one) of each parameter; ``tokens`` are those between the parentheses.
+    """The type and the name (or "") of each parameter. ``tokens`` are those between the parentheses of a parameter
+    list.
 
-    ``aliases`` maps a typedef's name to the words of its type.
+    ``aliases`` maps the name of a typedef to the words of its type.
     """
     if list(tokens) in ([], ["void"]):
         return
@@ -127,10 +128,10 @@ _QUALIFIER = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict)\
 
 @dataclass(frozen=True)
 class CType:
-    """A parameter's type.
+    """A parameter's type in C.
 
-    ``base`` is the type pointed to, or the type itself, without qualifiers; ``dtypes`` are those of the specs that it
-    may be (none for a type of the source's own); ``pointers`` is how many pointers lead to it.
+    ``base`` is the type without pointers and qualifiers, ``pointers`` is the number of pointers that lead to it.
+    ``dtypes`` are those of the specs that it may be; there are none for a type that the source defines.
     """
 
     base: str
@@ -138,7 +139,7 @@ class CType:
     pointers: int
 
     def is_dtype(self, dtype: str, pointer: bool) -> bool:
-        """Whether a spec's ``dtype`` and ``pointer`` describe this type."""
+        """Whether a spec's parameter with ``dtype`` and ``pointer`` has this type."""
         return dtype in self.dtypes and self.pointers == int(pointer)
 
 
@@ -159,8 +160,11 @@ def is_other_float8(name: str) -> bool:
 
 
 def own_float(name: str) -> str | None:
-    """The dtype that a port's own type ``name`` seems to be: of the rows whose pattern is found in the last part of the
-    name, the one that matches most of it. What looks like another 8-bit float must be inside of the match."""
+    """The dtype that a type of the port's own seems to be, judged by its ``name``; ``None`` for none.
+
+    It is the dtype whose pattern matches most of the last part of the name. If that looks like another 8-bit float, the
+    match has to contain what does.
+    """
     last = _last(name)
     other = _OTHER_FLOAT8.search(last)
     start, end = other.span() if other is not None else (len(last), 0)

@@ -37,8 +37,10 @@ _OUTPUT, _MEMORY = 16 << 20, 4 << 30
 
 @dataclass(frozen=True)
 class Preprocessed:
-    """A preprocessed source with its line markers; ``counts_raw`` is false where the preprocessor leaves the newlines
-    inside raw strings out of its count of lines, as clang does."""
+    """A preprocessed source with its line markers.
+
+    ``counts_raw`` is false where the preprocessor does not count the newlines inside raw strings, as clang's does not.
+    """
 
     text: str
     counts_raw: bool
@@ -52,13 +54,15 @@ def preprocess(
     undefines: Sequence[str] = (),
     std: str | None = None,
 ) -> Preprocessed:
-    """``path`` after the preprocessor.
+    """The source ``path`` after the preprocessor.
 
-    ``defines`` are ``NAME`` or ``NAME=VALUE``, of which ``undefines`` are taken back; ``forced`` are headers included
-    before the first line, relative ones looked for as those in angle brackets are. A header in angle
-    brackets that is in no folder of ``include_dirs`` counts as empty, and so does one in quotes with the name of a
-    vendor's or of the C library's. Raises ``ScanError`` for an unreadable file, a missing header, ``#error`` and every
-    other complaint of the preprocessor.
+    ``defines`` are ``NAME`` or ``NAME=VALUE``; ``undefines`` come after them. ``forced`` are headers that are included
+    before the first line, and relative ones are looked for as those in angle brackets. A header in angle brackets that
+    is in none of ``include_dirs`` counts as empty, and so does one in quotes that is named as one of a vendor's or of
+    the C library.
+
+    Raises ``ScanError`` for a file that cannot be read, a missing header, ``#error``, and every other error of the
+    preprocessor.
     """
     refuse_special_files(path, include_dirs, forced)
     with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
@@ -127,7 +131,7 @@ def _toolchain() -> HostToolchain:
 
 
 def check_preprocessor() -> None:
-    """Raises ``NoPreprocessor`` where no compiler is there whose preprocessor could read a source."""
+    """Raises ``NoPreprocessor`` where no compiler is there whose preprocessor can read a source."""
     try:
         _toolchain()
     except NoCompiler as cause:
@@ -138,7 +142,7 @@ def check_preprocessor() -> None:
 
 
 class NoPreprocessor(UserError):
-    """No compiler is installed, or the one that is named cannot be run."""
+    """No compiler is installed, or the one that was named cannot be run."""
 
 
 def _compiler(path: Path) -> HostToolchain:
@@ -208,7 +212,7 @@ _MARKER = re.compile(r'\s*#\s*(?:line\s+)?(\d+)(?:\s+"((?:[^"\\]|\\.)*)")?')
 
 
 class Token(NamedTuple):
-    """One token; ``line`` counts from 1 in ``file``, which is as the line markers give it."""
+    """A token of a source. ``line`` counts from 1 in ``file``, which is spelled as in the line markers."""
 
     text: str
     file: str
@@ -216,13 +220,14 @@ class Token(NamedTuple):
 
     @property
     def is_word(self) -> bool:
+        """Whether it is an identifier or a keyword."""
         return is_word(self.text)
 
 
 def tokenize(text: str, file: str, counts_raw: bool = True) -> list[Token]:
-    """The tokens of ``text``, which begins on line 1 of ``file``; places follow the line markers in it.
+    """The tokens of ``text``, which begins on line 1 of ``file``. Line markers in it change the place.
 
-    ``counts_raw``: whether those markers count the newlines inside raw strings.
+    ``counts_raw`` says whether these markers count the newlines inside raw strings.
     """
     tokens: list[Token] = []
     line = 1
@@ -245,7 +250,8 @@ def tokenize(text: str, file: str, counts_raw: bool = True) -> list[Token]:
 def outer(
     tokens: Sequence[str], opening: Container[str] = OPENING, past: Callable[[Sequence[str], int], int] | None = None
 ) -> list[str]:
-    """``tokens`` outside of brackets: those that are ``opening`` end where ``past`` says, by default ``behind``."""
+    """``tokens`` without what is in brackets. The brackets are those of ``opening``; ``past`` finds the end of one, by
+    default ``behind``."""
     result: list[str] = []
     at = 0
     while at < len(tokens):
@@ -258,7 +264,8 @@ def outer(
 
 
 def behind(tokens: Sequence[str], at: int) -> int:
-    """The position behind the bracket that closes the one at ``at``. Doubled ones count as two."""
+    """The position after the bracket that closes the one at position ``at``. A doubled bracket (``[[``) counts as
+    two."""
     depth = 0
     for position in range(at, len(tokens)):
         token = tokens[position]
@@ -269,5 +276,5 @@ def behind(tokens: Sequence[str], at: int) -> int:
 
 
 def is_word(text: str) -> bool:
-    """Whether a token is an identifier, or a keyword."""
+    """Whether a token is an identifier or a keyword."""
     return text[0].isalpha() or text[0] in "_$"

@@ -24,8 +24,10 @@ _ATTRIBUTES = frozenset(
 
 
 class Param(NamedTuple):
-    """A parameter: its C type in words (``const float *``; simple typedefs of the source resolved, ``__restrict__`` and
-    defaults dropped) and its name, empty where it has none."""
+    """A parameter of a kernel: its C type in words, and its name ("" where it has none).
+
+    In ``const float *`` simple typedefs of the source are followed; ``__restrict__`` and default values are left out.
+    """
 
     type: str
     name: str
@@ -35,9 +37,9 @@ class Param(NamedTuple):
 class Definition:
     """A ``__global__`` function with a body.
 
-    ``file`` and ``line`` are where its name stands, ``end_line`` is where its body ends; for a function that a macro
-    stamps out both are the line of the macro's use. ``extern_c`` says whether the name can be asked for as it
-    is spelled here; ``template`` whether it is a template.
+    ``file`` and ``line`` are the place of its name, and ``end_line`` is where its body ends. For a function that a
+    macro makes both lines are that of the macro's use. ``extern_c`` says whether the symbol has the name as it is
+    spelled here, ``template`` whether it is a template.
     """
 
     name: str
@@ -51,9 +53,11 @@ class Definition:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A declaration at namespace level, from its first token to its last; ``body`` is where its first brace opens
-    among them, ``kernel`` what it defines where it is a kernel's definition, and ``launcher`` where it is that of
-    another function with C linkage."""
+    """A declaration at namespace level, from its first token to its last.
+
+    ``body`` is the position of its first brace. ``kernel`` is set where it defines a kernel, ``launcher`` where it
+    defines another function with C linkage.
+    """
 
     tokens: Sequence[Token]
     body: int | None
@@ -63,8 +67,8 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Definitions:
-    """What a source defines at namespace level, in its order: kernels, other functions with a body, and every
-    declaration."""
+    """What a source defines at namespace level, in order: kernels, other functions with a body, and all
+    declarations."""
 
     kernels: list[Definition]
     functions: list[Definition]
@@ -72,7 +76,7 @@ class Definitions:
 
 
 def find(tokens: Sequence[Token], path: Path) -> Definitions:
-    """What ``tokens`` define; raises ``ScanError`` where brackets do not match."""
+    """What ``tokens`` define. Raises ``ScanError`` where brackets do not match."""
     reader = _Reader(tokens, path)
     reader.read()
     return Definitions(reader.found, reader.functions, reader.declarations)
@@ -284,21 +288,21 @@ def scan_file(
     undefines: Sequence[str] = (),
     std: str | None = None,
 ) -> Definitions:
-    """What the source ``path`` defines at namespace level, headers included, in the order of definition.
+    """What the source ``path`` defines at namespace level, its headers included, in the order of the definitions.
 
-    ``defines`` are ``NAME`` or ``NAME=VALUE``: ``CUDA_DEFINES`` or ``HIP_DEFINES`` and what the user gives, of which
-    ``undefines`` are taken back. ``forced`` are headers included before the first line, ``std`` the standard of C++. A
-    name that the source defines twice comes twice. Raises ``ScanError`` for a file that cannot be read, preprocessed
-    or parsed, naming file and line.
+    ``defines`` are ``NAME`` or ``NAME=VALUE``: ``CUDA_DEFINES`` or ``HIP_DEFINES``, and those of the user;
+    ``undefines`` come after them. ``forced`` are headers that are included before the first line, ``std`` is the C++
+    standard. A name that is defined twice is there twice. Raises ``ScanError``, with file and line, for a file that
+    cannot be read, preprocessed or parsed.
     """
     source = preprocess(path, include_dirs, defines, forced, undefines, std)
     return find(tokenize(source.text, str(path), source.counts_raw), path)
 
 
 def scan_source(source: KernelSource, options: BuildOptions, own: Sequence[str] | None = None) -> Definitions:
-    """``scan_file`` of a port's ``source`` with its ``options``, as a compiler would read it.
+    """``scan_file`` for a port's ``source`` with its ``options``, as a compiler would read it.
 
-    ``own`` are the compiler's macros; by default those of the compiler that the source is for.
+    ``own`` are the macros that the compiler defines; by default those of the compiler that the source is for.
     """
     if own is None:
         own = CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES
@@ -309,8 +313,8 @@ def scan_source(source: KernelSource, options: BuildOptions, own: Sequence[str] 
 
 
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> list[Result]:
-    """``work`` of each of ``items``, ``jobs`` at a time; what waits is given up when one raises or the process is
-    stopped."""
+    """``work(item)`` for each of ``items``, ``jobs`` at a time, in their order. When one raises, or the process is
+    stopped, those that have not begun are given up."""
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         try:
             return list(pool.map(work, items))

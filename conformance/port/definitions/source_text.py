@@ -13,14 +13,14 @@ from conformance.reading import MIB, kind_of, read_bytes
 
 
 class SourceError(UserError, ValueError):
-    """A kernels path, or a source in it, that cannot be used; the message says what was expected."""
+    """A kernels path, or a source in it, cannot be used. The message says what was expected."""
 
 
 class ScanError(SourceError):
-    """A source that cannot be read, preprocessed or parsed.
+    """A source cannot be read, preprocessed or parsed.
 
-    The message is one sentence, ``FILE:LINE: what is wrong; what to do``. ``line`` counts from 1 and is ``None`` where
-    the whole file is meant.
+    The message is one sentence: ``FILE:LINE: what is wrong; what to do``. ``line`` counts from 1; ``None`` stands for
+    the whole file.
     """
 
     def __init__(self, path: Path | str, line: int | None, problem: str) -> None:
@@ -39,10 +39,10 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_source(path: Path) -> str:
-    """The text of ``path``, its lines ended by newlines alone, without a byte order mark.
+    """The text of ``path``, with plain newlines and without a byte order mark.
 
-    Raises ``ScanError`` for what cannot be read, is not a regular file, is larger than ``MOST``, or holds a NUL byte,
-    at which a compiler that takes the text as a C string stops.
+    Raises ``ScanError`` for a file that cannot be read, is no regular file, is larger than ``MOST``, or contains a NUL
+    byte, where a compiler that takes the text as a C string would stop.
     """
     try:
         data = read_bytes(path, MOST)
@@ -60,8 +60,11 @@ def read_source(path: Path) -> str:
 
 
 def refuse_special(path: Path, name: str, candidate: Path, text: str, position: int) -> None:
-    """Raises ``ScanError`` where ``candidate``, which ``text`` of ``path`` includes as ``name`` at ``position``, is a
-    FIFO or a device: a compiler would wait for it, or read for ever."""
+    """Raises ``ScanError`` where ``candidate`` is a FIFO or a device, for which a compiler would wait or which it would
+    read for ever.
+
+    ``text`` of ``path`` includes it as ``name``, at ``position``.
+    """
     kind = kind_of(candidate)
     if kind is not None and kind != "a folder":
         line = text.count("\n", 0, position) + 1
@@ -74,7 +77,8 @@ _NAME = re.compile(r'<([^>]+)>|"([^"]+)"')
 
 @dataclass(frozen=True)
 class Include:
-    """An ``#include``: the header's name, ``None`` where a macro names it, and the files ``found`` under that name."""
+    """An ``#include``: the name of the header (``None`` where a macro names it), and the files ``found`` under that
+    name."""
 
     name: str | None
     angled: bool
@@ -83,8 +87,11 @@ class Include:
 
 @dataclass(frozen=True)
 class Reached:
-    """The files that a source can include, conditions ignored; ``complete`` is false where an ``#include`` names its
-    header by a macro, which only a preprocessor can follow. ``hip``: HIP's headers among the names."""
+    """The files that a source can include, whatever conditions the includes stand under.
+
+    ``complete`` is false where a macro names a header, which only a preprocessor can follow. ``hip`` says that headers
+    of HIP are among the names.
+    """
 
     files: tuple[Path, ...]
     complete: bool
@@ -94,13 +101,14 @@ class Reached:
 def includes(
     starts: Sequence[Path], folders: Sequence[Path], read: Callable[[Path], str | None], *, first: bool = False
 ) -> Iterator[Include]:
-    """Every ``#include`` of ``starts`` and of what they include, directly or not, conditions ignored.
+    """Every ``#include`` in ``starts`` and in what they include, directly or not, whatever conditions they stand under.
 
-    A header is looked for next to the file that names it and in ``folders``; all files of its name are followed, for
-    the order in which a compiler looks is the compiler's affair. With ``first``, it is looked for as a compiler does
-    (one in angle brackets in ``folders`` alone), and the first is followed. ``read`` gives a file's text, or ``None``
-    for one that is not followed further. Raises ``ScanError`` for an ``#include`` of a FIFO or a device, and what
-    ``read`` raises.
+    A header is looked for next to the file that names it and in ``folders``. All files with its name are followed, as
+    the order of the search is the compiler's affair. With ``first`` the search is a compiler's (a name in angle
+    brackets only in ``folders``), and the first file is followed. ``read`` gives the text of a file, or ``None`` for
+    one that is not followed.
+
+    Raises ``ScanError`` for an ``#include`` of a FIFO or a device, and what ``read`` raises.
     """
     waiting = list(starts)
     seen: set[tuple[Path, Path]] = set()
@@ -131,9 +139,9 @@ def includes(
 
 
 def reached(starts: Sequence[Path], folders: Sequence[Path]) -> Reached:
-    """The files that ``starts`` include, directly or not, themselves among them, sorted.
+    """The files that ``starts`` include, directly or not, and they themselves, sorted.
 
-    Headers found nowhere are the compiler's own, and so are those that cannot be read. Raises ``SourceError`` for an
+    Headers that are found nowhere, or cannot be read, are left to the compiler. Raises ``SourceError`` for an
     ``#include`` of a FIFO or a device.
     """
     present = [path for path in starts if path.is_file()]

@@ -12,10 +12,11 @@ from conformance.reading import kind_of, read_bytes
 
 
 def refuse_special_files(path: Path, folders: Sequence[Path], forced: Sequence[Path]) -> None:
-    """Raises ``ScanError`` where the source ``path``, a header of it or one of the ``forced`` ones may name a FIFO or a
-    device below ``folders``, in whatever way: ``refuse_special`` sees a plain ``#include`` alone.
+    """Raises ``ScanError`` where the source ``path``, one of its headers or one of ``forced`` may name a FIFO or a
+    device that lies below ``folders``.
 
-    A name that a macro makes may be any.
+    Every way to name one counts, where ``refuse_special`` only sees a plain ``#include``. A name that a macro makes may
+    be any name.
     """
     special = _special_files((path.parent, *folders))
     if not special:

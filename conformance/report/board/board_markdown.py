@@ -16,7 +16,7 @@ _NAMED = 4
 
 
 def render_board_markdown(board: Board) -> str:
-    """The whole document."""
+    """The board as a Markdown document."""
     ports = board.rows()
     best = [row.best for row in ports]
     heads = ["Kernels", *(plain(row.port) for row in ports)]
@@ -98,13 +98,15 @@ def _causes(column: Column) -> list[str]:
 
 
 def shown_by(column: Column, finding: Finding) -> str:
-    """The command that shows the cause: of its first failing case that the record has in full, else of its kernel."""
+    """The command that shows the cause ``finding``: that of the first failing case which the record has in full, else
+    of a kernel."""
     commands = (command_of(share, column) for share in finding.shares)
     return next(filter(None, commands), f"{column.prefix}{finding.shares[0].kernel.name}")
 
 
 def command_of(share: Share, column: Column) -> str | None:
-    """The command of the first of the kernel's failures that is under the cause."""
+    """The command of the kernel's first failure that belongs to the cause; ``None`` where the record has none in
+    full."""
     texts = {case.text for case in share.cases}
     found = (one for one in share.kernel.failures if not texts or one.case.partition("(")[2].removesuffix(")") in texts)
     return next(filter(None, (again(one.reproduce) for one in found)), None)

@@ -25,7 +25,7 @@ _UNSEEN = ("pass", "missing", "not_run")
 
 
 def render_board(board: Board) -> str:
-    """A self-contained HTML 5 document."""
+    """The board as an HTML 5 document that needs nothing else."""
     script = [Path("dom.js"), _FOLDER / "board.js"]
     return filled(
         _FOLDER / "board.html.j2",

@@ -30,7 +30,8 @@ _SHORT = 160
 
 @dataclass(frozen=True)
 class Figure:
-    """Kernels at parity, those that fail, those without a source, and those without a verdict."""
+    """The counts of some kernels: those at parity, those that fail, those without a source, and those without a
+    verdict."""
 
     passing: int
     total: int
@@ -39,16 +40,18 @@ class Figure:
 
     @property
     def failing(self) -> int:
+        """How many kernels have a source and a verdict, and are not at parity."""
         return self.total - self.passing - self.unknown - self.missing
 
     @property
     def percent(self) -> str:
-        """``95.7``: of all kernels, rounded down, so that nothing but everything is 100.0."""
+        """The percentage at parity of all, with one decimal (``95.7``). It is rounded down, so that only all of them
+        are 100.0."""
         return f"{math.floor(1000 * self.passing / self.total) / 10:.1f}" if self.total else "0.0"
 
     @property
     def text(self) -> str:
-        """``12 of 20``, ``12 of 20, 4 unknown``, or ``unknown``."""
+        """The counts in words: ``12 of 20``, ``12 of 20, 4 unknown``, or ``unknown``."""
         if self.unknown == self.total:
             return "unknown"
         return f"{self.passing} of {self.total}" + (f", {self.unknown} unknown" if self.unknown else "")
@@ -56,7 +59,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Column:
-    """One level of one port; ``rows`` are the kernels that every record has, in the order of the specs."""
+    """A column of the board: one record of one port, or its names. ``rows`` are the kernels that all records have, in
+    the order of the specs."""
 
     port: str
     level: str
@@ -66,25 +70,26 @@ class Column:
 
     @property
     def prefix(self) -> str:
-        """What stands before a kernel or a case in the command that judges it again."""
+        """The first words of the command that judges a kernel or a case again."""
         return rerun(self.record.run, "KERNEL").removesuffix("KERNEL")
 
     @property
     def places(self) -> tuple[str, str]:
-        """The port's commit, and the date of the record."""
+        """The port's commit and the date of the record."""
         run = self.record.run
         return run.git or "unknown", run.started[:10]
 
     @property
     def prepare(self) -> str:
-        """The command that fetches the port, where the record names its repository as a list of ports may."""
+        """The command that fetches the port, if the record names its repository and commit as a list of ports may; else
+        ""."""
         port = self.record.run.port
         if port is None:
             return ""
         return fetched(port.name, port.repository, port.commit)
 
     def state(self, row: KernelResult) -> Status:
-        """How the kernel stands at this level."""
+        """The status of a kernel in this column."""
         if self.level != NAMES:
             return row.status
         if row.status in ("missing", "signature"):
@@ -92,14 +97,14 @@ class Column:
         return "not_run" if row.status == "not_run" and row.source is None else "pass"
 
     def figure(self, rows: Iterable[KernelResult] | None = None) -> Figure:
-        """The figures of ``rows``, or of all kernels."""
+        """The counts of ``rows``; of all kernels for ``None``."""
         counts = Counter(map(self.state, self.rows if rows is None else rows))
         return Figure(counts["pass"], counts.total(), counts["not_run"], counts["missing"])
 
 
 @dataclass(frozen=True)
 class PortRow:
-    """A port on the board: the run with most kernels at parity, its other runs, and how many kernels have no verdict in
+    """A port on the board: its run with most kernels at parity, its other runs, and how many kernels have no verdict in
     any of them."""
 
     port: str
@@ -109,8 +114,8 @@ class PortRow:
 
     @property
     def text(self) -> str:
-        """``700 of 748 kernels; 30 fail, 6 without a source (4 of them declared), 12 unknown; of those at parity, 8
-        through an adapter; own kernels: 3 of 4 at parity`` of the best run."""
+        """The best run in words: ``700 of 748 kernels; 30 fail, 6 without a source (4 of them declared), 12 unknown; of
+        those at parity, 8 through an adapter; own kernels: 3 of 4 at parity``."""
         figure = self.best.figure()
         known = sum(row.status == "missing" and row.known_reason is not None for row in self.best.rows)
         declared_missing = "all" if known == figure.missing else f"{known:,} of them"
@@ -135,7 +140,8 @@ class PortRow:
 
 @dataclass(frozen=True)
 class OwnKernels:
-    """The kernels of a run that its port has and Candle has not: how many there are and pass, and those that do not."""
+    """The port's own kernels in a run, which Candle does not have: how many there are, how many pass, and those that do
+    not."""
 
     port: str
     level: str
@@ -145,7 +151,8 @@ class OwnKernels:
 
     @property
     def not_at_parity(self) -> str:
-        """``uown_f32 (fail, 1 of 4 cases: 9 ulp off)``, not escaped; the first of them where there are many."""
+        """Those not at parity in words: ``uown_f32 (fail, 1 of 4 cases: 9 ulp off)``. Not escaped; of many only the
+        first."""
         return some([_shortly(row) for row in self.failing], _NAMED, "; ")
 
 
@@ -157,8 +164,10 @@ def _shortly(row: KernelResult) -> str:
 
 @dataclass(frozen=True)
 class DeclaredChoice:
-    """What a port declares of some of its kernels in its candle-parity.toml, not escaped. ``levels`` has the runs with
-    how many of the kernels are at parity."""
+    """What a port declares of some kernels in its candle-parity.toml. Not escaped.
+
+    ``levels`` are the runs, each with how many of the kernels are at parity.
+    """
 
     port: str
     levels: str
@@ -168,7 +177,7 @@ class DeclaredChoice:
 
 @dataclass(frozen=True)
 class Board:
-    """The columns, those of a port one after the other, and what is to be known of them."""
+    """Everything on the board: the columns, those of a port side by side, and what one has to know about them."""
 
     columns: Sequence[Column]
     kernels: Sequence[Kernel]
@@ -176,7 +185,7 @@ class Board:
 
     @property
     def judged(self) -> list[Column]:
-        """The columns that are a run, not its names."""
+        """The columns that are runs, without those about names."""
         return [column for column in self.columns if column.level != NAMES]
 
     def ports(self) -> dict[str, list[Column]]:
@@ -199,7 +208,7 @@ class Board:
         return sorted(found, key=lambda row: -row.best.figure().passing)
 
     def own(self) -> list[OwnKernels]:
-        """The own kernels and launchers of each run that judged some."""
+        """The own kernels of each run that judged some."""
         found = []
         for column in self.judged:
             rows = column.record.of_port
@@ -209,7 +218,7 @@ class Board:
         return found
 
     def declared(self) -> list[DeclaredChoice]:
-        """What each port declares, with the runs in whose records it is, and how many of the kernels are at parity
+        """What each port declares, with the runs whose records contain it and how many of the kernels are at parity
         there."""
         runs: dict[tuple[str, str, str], list[str]] = {}
         for column in self.judged:
@@ -219,7 +228,8 @@ class Board:
         return [DeclaredChoice(port, ", ".join(levels), text, names) for (port, text, names), levels in runs.items()]
 
     def groups(self) -> list[tuple[str, str, list[int]]]:
-        """Module, family (empty: the whole module) and the numbers of their kernels; all kernels come first."""
+        """Module, family ("" for the whole module) and the positions of their kernels. The first group is all
+        kernels."""
         found: dict[tuple[str, str], list[int]] = {("", ""): list(range(len(self.kernels)))}
         families: dict[str, set[str]] = {}
         for kernel in self.kernels:
@@ -234,7 +244,7 @@ class Board:
 
 
 def board_of(records: Sequence[Record], specs: Specs) -> Board:
-    """The board of ``records``, on the kernels that all of them and ``specs`` have."""
+    """The board of ``records``, over the kernels that all of them and ``specs`` have."""
     shared = set(specs.kernels).intersection(*({row.name for row in record.kernels} for record in records))
     ports: dict[str, list[Record]] = {}
     for record in records:

@@ -10,13 +10,19 @@ from conformance.spec.kernel import Kernel
 
 @dataclass(frozen=True)
 class Cause:
-    """A cause and the evidence that it takes.
+    """A row of the table of causes: the evidence that failing cases have to show, and what to do.
 
-    Of a failing case: one of ``faults``; one of ``answers`` (a name that ends in a blank stands for all that begin so);
-    no other ``elements`` than these, and one of ``has`` among them; one of ``traits``; a kernel of one of ``launches``,
-    ``dtypes`` and ``ops``. ``holds`` lists conditions on all cases of the kernel, by name. With ``part`` it may explain
-    some of a kernel's failing cases and leave the rest to others. ``title`` and ``advice`` are what is printed, of own
-    kernels ``own_title`` and ``own_advice`` where there are such: Candle launches none of these.
+    A case has to show all of these:
+
+    - one of ``faults``
+    - one of ``answers``, where a name that ends in a blank stands for all names that begin so
+    - wrong elements of no other kinds than ``elements``, and one of the kinds ``has`` among them
+    - one of ``traits``
+    - a kernel of one of ``launches``, ``dtypes`` and ``ops``
+
+    ``holds`` names conditions on all cases of a kernel. With ``part`` the cause may explain some of a kernel's failing
+    cases and leave the rest to others. ``title`` and ``advice`` are printed. For kernels that Candle does not have
+    these are ``own_title`` and ``own_advice``, where the row has them.
     """
 
     id: str
@@ -37,13 +43,13 @@ class Cause:
     own_advice: str = ""
 
     def of_own_kernels(self) -> Cause:
-        """The same cause, told of kernels that a port has and Candle has not."""
+        """The cause with the texts for kernels that a port has and Candle has not."""
         if not self.own_title:
             return self
         return replace(self, title=self.own_title, advice=self.own_advice)
 
     def fits(self, evidence: Evidence, traits: frozenset[str], kernel: Kernel) -> bool:
-        """Whether a failing case of ``kernel`` is as this cause makes it."""
+        """Whether a failing case of ``kernel`` with this evidence and these traits fits the row."""
         return (
             (not self.launches or kernel.launch in self.launches)
             and (not self.dtypes or kernel.variant.get("dtype") in self.dtypes)

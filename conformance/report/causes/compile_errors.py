@@ -42,20 +42,20 @@ _POSITION = re.compile(r"[^\s:'\"()]+:\d+(?::\d+)?")
 
 @dataclass(frozen=True)
 class KernelCompileError:
-    """The error of a kernel that does not compile: its ``text``, and its ``place``, where the compiler saw it, which is
-    not where the kernel is that it costs."""
+    """The error of a kernel that does not compile: its ``text``, and its ``place`` for the compiler. That may be
+    elsewhere than the kernel."""
 
     text: str
     place: str | None
 
     @property
     def key(self) -> str:
-        """What is the same in errors that are the same: the compiler's words, positions in files aside."""
+        """What equal errors have in common: the compiler's words, without positions in files."""
         return _POSITION.sub("", _NOTES.sub("", self.text))
 
 
 def compile_error_of(row: KernelResult) -> KernelCompileError:
-    """The error of ``row``, which does not compile."""
+    """The error of the kernel of ``row``, which does not compile."""
     text = _ASSERTED.sub("", (row.message or "does not compile").splitlines()[0])
     found = _PLACE.match(text)
     if found is None:
@@ -64,12 +64,13 @@ def compile_error_of(row: KernelResult) -> KernelCompileError:
 
 
 def shared(first: str, other: str) -> str:
-    """The text of two errors with the same key: without what the harness knows of one kernel only."""
+    """The text for two errors with the same key, without what is only known of one kernel."""
     return first if first == other else _NOTES.sub("", first)
 
 
 def where(places: Sequence[str]) -> str:
-    """``unary.hip:41, 43``: the lines of one file, at most some; empty where there are several files or none."""
+    """The lines of ``places`` if they are in one file: ``unary.hip:41, 43``, the first of many. "" for several files or
+    none."""
     files = files_of(places)
     if len(files) != 1:
         return ""

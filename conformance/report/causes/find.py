@@ -55,7 +55,7 @@ _TYPES = re.compile(
 
 @dataclass(frozen=True)
 class FailingCase:
-    """A failing case: how an id has it between its brackets, and its evidence."""
+    """A failing case: the text between the brackets of its id, and its evidence."""
 
     text: str
     evidence: Evidence
@@ -64,7 +64,7 @@ class FailingCase:
 
 @dataclass(frozen=True)
 class Share:
-    """A kernel under a cause: the failing cases that the cause explains, and the kernel's cases that do not fail."""
+    """A kernel under a cause: its failing cases that the cause explains, and its cases that pass."""
 
     kernel: KernelResult
     cases: tuple[FailingCase, ...]
@@ -73,11 +73,11 @@ class Share:
 
 @dataclass
 class Finding:
-    """A cause and what has it.
+    """A cause, with the kernels that have it.
 
-    ``detail`` tells causes of one row apart, such as compile errors; ``places`` are where the compiler saw these.
-    ``what`` has the cause: a kernel, a launcher or a library call. ``age`` says which of Candle's changes the port has
-    not followed, if the cause shows that.
+    ``detail`` tells causes of one row apart, such as compile errors; ``places`` are where the compiler found these.
+    ``what`` says what has the cause: kernels, launchers or library calls. ``age`` says which of Candle's changes the
+    port has not followed, if the cause shows that.
     """
 
     cause: Cause
@@ -89,22 +89,23 @@ class Finding:
 
     @property
     def place(self) -> str:
-        """Where the compiler saw the error: its lines where they are of one file, else empty."""
+        """The lines where the compiler found the error, if they are in one file; else ""."""
         return compile_errors.where(self.places)
 
     @property
     def files(self) -> int:
-        """In how many files the compiler saw the error."""
+        """The number of files in which the compiler found the error."""
         return len(compile_errors.files_of(self.places))
 
     @property
     def advice(self) -> str:
-        """What to do."""
+        """What to do about it."""
         return compile_errors.advice(self.places, self.detail) if self.cause is CAUSE else self.cause.advice
 
     @property
     def declaration(self) -> list[str]:
-        """The lines of candle-parity.toml with the launch geometry that explains it; empty for other causes."""
+        """The lines for candle-parity.toml that declare the launch geometry by which the cases pass; empty for other
+        causes."""
         if self.cause.id not in OTHER_GEOMETRIES:
             return []
         several = f"  # and a row for each of the {len(self.shares)}, or one with *" if len(self.shares) > 1 else ""
@@ -112,15 +113,15 @@ class Finding:
 
     @property
     def failed(self) -> int:
-        """How many cases it explains."""
+        """The number of failing cases that it explains."""
         return sum(len(share.cases) for share in self.shares)
 
 
 def find_causes(rows: Sequence[KernelResult], specs: Specs) -> list[Finding]:
-    """The causes of all failing kernels, or launchers, among ``rows``, that of most kernels first; what is not
-    recognised is last.
+    """The causes of all failing kernels (or launchers) in ``rows``, the one with most kernels first.
 
-    A kernel with several causes is listed under each, one whose failures the port declares under none.
+    Failures that are not recognised come last. A kernel with several causes is listed under each of them. One whose
+    failures the port declares is listed under none.
     """
     found: dict[tuple[str, str], Finding] = {}
     for row in rows:
@@ -335,9 +336,10 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[FailingCase], Sequence[FailingCase],
 
 
 def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:
-    """What all failing cases of ``finding`` have and fewest others: the trait, cases that fail and that pass with it.
+    """The trait that all failing cases of ``finding`` have, and the fewest others; with the number of cases with it
+    that fail and that pass.
 
-    ``None`` where the cases do not bear it out.
+    ``None`` where the cases do not show one.
     """
     failing = [case.traits for share in finding.shares for case in share.cases]
     passed = [case for share in finding.shares for case in share.passed if EMPTY not in case]

@@ -15,7 +15,7 @@ MOST = 3
 
 @dataclass(frozen=True)
 class Step:
-    """A cause to mend, and how many kernels that gains once the steps before it are done."""
+    """A cause to mend, and how many kernels that gains when the earlier steps are done."""
 
     finding: Finding
     gained: int
@@ -23,19 +23,19 @@ class Step:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The ``steps`` to take first, one at least, of a run with so many ``causes``."""
+    """The ``steps`` to take first, at least one, in a run with ``causes`` causes."""
 
     steps: tuple[Step, ...]
     causes: int
 
     @property
     def gained(self) -> int:
-        """How many kernels all steps gain."""
+        """The number of kernels that all steps together gain."""
         return sum(step.gained for step in self.steps)
 
     @property
     def is_upper_bound(self) -> bool:
-        """Whether kernels among them were not launched yet, and may have more to mend."""
+        """Whether some of these kernels were not launched yet, so that there may be more to mend in them."""
         kernels = (share.kernel for step in self.steps for share in step.finding.shares)
         return any(kernel.status not in FAILED_LAUNCHES for kernel in kernels)
 
@@ -49,10 +49,10 @@ class Proposal:
 
 
 def propose(findings: Sequence[Finding], most: int = MOST) -> Proposal | None:
-    """The causes of ``findings`` to mend first, ``most`` or fewer; ``None`` where these would gain no kernel.
+    """The causes to mend first, at most ``most``; ``None`` where they would gain no kernel.
 
-    Each is the one by which most kernels are gained once those before it are mended, and of these the one of most
-    kernels. What is not recognised is never proposed.
+    Each step is the cause that gains most kernels after the earlier steps, and of several the one with most kernels.
+    Failures that are not recognised are never proposed.
     """
     known = [finding for finding in findings if finding.cause not in (UNKNOWN, MIXED)]
     chosen: list[Finding] = []

@@ -13,10 +13,11 @@ _LEAST = 3
 
 
 def older_candle(failing: Mapping[str, Set[str]], passing: Set[str], specs: Specs) -> dict[str, str]:
-    """By cause what it says of the port's age: ``follows Candle before COMMIT (DATE; since then ...): 191 kernels``.
+    """What causes show of the age of the Candle that a port follows, by cause: ``follows Candle before COMMIT (DATE;
+    since then ...): 191 kernels``.
 
-    ``failing`` has the kernels under each cause, ``passing`` those that pass: where one of these is concerned by a
-    change the port has followed it.
+    ``failing`` has the kernels under each cause, ``passing`` those that pass. If a change concerns a kernel that
+    passes, the port has followed it.
     """
     found: dict[str, str] = {}
     for change in CHANGES:

@@ -28,9 +28,9 @@ _NAMED = 4
 
 
 def cause_lines(findings: Sequence[Finding], limit: int = SCREEN, width: int = WIDTH) -> list[str]:
-    """``findings`` in ``limit`` lines or fewer, of ``width`` characters or fewer each; none without findings.
+    """``findings`` in at most ``limit`` lines of at most ``width`` characters; no line without findings.
 
-    Those to mend first stand first. Where not all of them find room, what to do is left out first.
+    Causes that should be mended first come first. If there is too little room, the advice is left out first.
     """
     if not findings:
         return []
@@ -57,7 +57,7 @@ def cause_lines(findings: Sequence[Finding], limit: int = SCREEN, width: int = W
 
 
 def heading(findings: Sequence[Finding]) -> str:
-    """How many causes there are, of how many kernels."""
+    """How many causes there are, and of how many kernels."""
     names = {share.kernel.name for finding in findings for share in finding.shares}
     return f"{counted(len(findings), 'cause')} of {counted(len(names), findings[0].what)} that fail{_s(len(names))}"
 
@@ -82,8 +82,8 @@ def _advising(finding: Finding) -> int:
 
 
 def described(finding: Finding) -> list[str]:
-    """A cause in a few lines: what it is, of which kernels, by what evidence, what to do, and the lines of
-    candle-parity.toml that do it, if there are such."""
+    """A cause in a few lines: title, kernels, evidence, what to do, and the lines for candle-parity.toml that do it, if
+    there are any."""
     cause = finding.cause
     lines = [marked_title(finding), f"{kernels(finding)}{_first_place(finding)}"]
     found = evidence(finding)
@@ -96,13 +96,14 @@ def described(finding: Finding) -> list[str]:
 
 
 def marked_title(finding: Finding) -> str:
-    """``title`` and the class of the bug: ``48 kernels: A null input is dereferenced [S06]``."""
+    """The ``title`` with the bug class: ``48 kernels: A null input is dereferenced [S06]``."""
     mark = f" [{finding.cause.bug_class}]" if finding.cause.bug_class else ""
     return f"{title(finding)}{mark}"
 
 
 def title(finding: Finding) -> str:
-    """``48 kernels: A null input is dereferenced``; a compiler's error with its places, or how many files."""
+    """The number of kernels and the cause: ``48 kernels: A null input is dereferenced``. A compile error has its
+    places, or the number of files."""
     several = f" in {finding.files:,} files" if finding.files > 1 else ""
     detail = "" if finding.declaration else shortened(finding.detail, _DETAIL)
     parts = [f"{finding.cause.title}{several}", finding.place, detail]
@@ -124,7 +125,7 @@ def _is_of(failure: Failure, share: Share) -> bool:
 
 
 def kernels(finding: Finding) -> str:
-    """The kernels by name, or by family where there are many."""
+    """The kernels by name; many by family."""
     rows = [share.kernel for share in finding.shares]
     if len(rows) <= _NAMED:
         return ", ".join(row.name for row in rows)
@@ -133,7 +134,7 @@ def kernels(finding: Finding) -> str:
 
 
 def evidence(finding: Finding) -> str:
-    """Which cases fail and which do not; empty where no case was run."""
+    """Which cases fail and which pass, in words; "" where no case was run."""
     if not finding.failed:
         return ""
     passed = sum(len(share.passed) for share in finding.shares)
@@ -171,7 +172,7 @@ Rows = Sequence[Sequence[KernelResult]]
 
 
 def cause_section(names: Sequence[str], rows: Rows, specs: Specs, title: str = "Causes") -> list[str]:
-    """The Markdown section; empty where no kernel fails."""
+    """The section of the Markdown report; empty where no kernel fails."""
     lines: list[str] = []
     for name, findings in shared_causes(names, rows, specs):
         lines += [
@@ -191,7 +192,7 @@ def cause_section(names: Sequence[str], rows: Rows, specs: Specs, title: str = "
 
 
 def shared_causes(names: Sequence[str], rows: Rows, specs: Specs) -> list[tuple[str, list[Finding]]]:
-    """The causes of each run; runs with the same ones are named together."""
+    """The causes of each run. Runs with the same causes share an entry, which names them all."""
     found: list[tuple[str, list[Finding]]] = []
     for name, part in zip(names, rows, strict=True):
         findings = find_causes(part, specs)
@@ -216,6 +217,6 @@ def _told(findings: Sequence[Finding]) -> list[tuple[str, ...]]:
 
 
 def every_name(finding: Finding) -> list[str]:
-    """Every kernel, where ``described`` only counts them."""
+    """The names of all kernels, for where ``described`` only counts them."""
     names = [share.kernel.name for share in finding.shares]
     return [", ".join(names)] if names[0] not in described(finding)[1] else []

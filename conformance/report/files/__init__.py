@@ -38,7 +38,7 @@ _FIRST = ("md", "html", "summary", "junit")
 
 @dataclass(frozen=True)
 class ReportFile:
-    """A report that is written to the file which its option names; ``commands`` have the option."""
+    """A report that is written to a file, which the option of its name names. ``commands`` have the option."""
 
     name: str
     help: str
@@ -46,13 +46,14 @@ class ReportFile:
 
     @property
     def option(self) -> Option:
-        """The option, as a row of ``conformance.settings`` would be."""
+        """The option, as if it were a row of ``conformance.settings``."""
         return Option(
             (f"--{self.name}",), self.help, self.commands, OUTPUT, read=Path, metavar="F", name=self.name, default=None
         )
 
     def render(self, records: Sequence[Record], specs: Specs, known: Mapping[str, Any]) -> str:
-        """The text of the report; of what is ``known`` of the run it gets what it takes."""
+        """The text of the report. Of ``known``, what is known of the run, it gets the values that its ``render`` takes
+        by name."""
         render = import_module(f"{__name__}.{self.name}").render
         takes = inspect.signature(render).parameters.keys() & known.keys()
         text: str = render(records, specs, **{name: known[name] for name in takes})
@@ -61,7 +62,7 @@ class ReportFile:
 
 @cache
 def report_files() -> tuple[ReportFile, ...]:
-    """Every report that can be written, as ``--help`` lists them."""
+    """Every report that can be written, in the order of ``--help``."""
     names = sorted(file.stem for file in _FOLDER.glob("*.py") if file.stem != "__init__")
     first = [name for name in _FIRST if name in names]
     return tuple(map(_read, (*first, *(name for name in names if name not in first))))

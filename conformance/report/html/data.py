@@ -34,17 +34,17 @@ _LAYOUTS = ("layout", "lhs", "rhs", "ids", "t", "f", "source", "kernel")
 
 
 class Matrices:
-    """The cases of kernels, of which those of the specs are only made once."""
+    """The cases of kernels by layout and values. Those that come from the specs are made once for each kernel."""
 
     def __init__(self, specs: Specs) -> None:
         self._specs = specs
         self._own: dict[str, list[str]] = {}
 
     def of(self, row: KernelResult, run: RunInfo) -> Matrix:
-        """The cases of ``row``; empty where the record does not say which they were.
+        """The cases of ``row``; empty where it is not known which they were.
 
-        A record names cases of kernels that failed only. Of one that passes they are those of the specs, where these
-        are the ones that the record was made with and have as many.
+        A record names the cases of kernels that fail. For a kernel that passes they are the cases of the specs,
+        provided that the record was made with these specs and has as many cases.
         """
         if row.observations or row.passed:
             failing = [(text, False) for group in row.observations for text in group.cases]
@@ -98,14 +98,14 @@ _FAILURE_BUDGET = 1_000_000
 
 
 class Pool:
-    """Values that many kernels share, each kept once; what is shared is referred to by its number."""
+    """Values that many kernels have in common. Each is stored once, and kernels have its number."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self._numbers: dict[str, int] = {}
 
     def number(self, value: Any) -> int:
-        """The number of ``value``."""
+        """The number of ``value``, which is added if it is new."""
         key = json.dumps(value)
         if key not in self._numbers:
             self._numbers[key] = len(self.values)
@@ -122,9 +122,10 @@ def page_data(
     changed: Changes | None,
     source_url: str | None,
 ) -> dict[str, Any]:
-    """Everything that the script needs; texts are visible, and not escaped for HTML.
+    """Everything that the page's script needs. Texts are visible (``conformance.text.visible``) and not escaped for
+    HTML.
 
-    ``rows`` has each run's results over every kernel, ``parts`` over what is counted apart.
+    ``rows`` are the results of each run over all kernels, ``parts`` those over what is counted apart.
     """
     pools = {
         name: Pool()
@@ -297,7 +298,7 @@ def _causes(rows: Sequence[KernelResult], specs: Specs, pool: Pool) -> dict[str,
 
 
 def visible_in(value: Any) -> Any:
-    """``value`` with every text in it, keys too, made visible."""
+    """``value`` with every text in it made visible, keys included."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):

@@ -17,7 +17,7 @@ _AXES = {"src_dtype": "from {}", "idx_dtype": "by {}", "ncols_y": "× {}"}
 
 @dataclass(frozen=True)
 class Cell:
-    """A kernel in the map, with its worst status over all runs."""
+    """A kernel on the map, with its worst status over all runs."""
 
     kernel: str
     status: Status
@@ -25,12 +25,13 @@ class Cell:
 
     @property
     def sign(self) -> str:
+        """The character that stands for the status."""
         return ROWS[self.status].sign
 
 
 @dataclass(frozen=True)
 class Table:
-    """A module's part of the map; a cell holds no kernel, one or several."""
+    """The table of a module on the map. A cell of it holds no kernel, one or several."""
 
     module: str
     title: str
@@ -44,20 +45,22 @@ class Table:
 
     @property
     def passing(self) -> int:
+        """How many kernels of the module are at parity in all runs."""
         return sum(cell.status == "pass" for cell in self.cells)
 
     @property
     def total(self) -> int:
+        """How many kernels the module has."""
         return sum(1 for _ in self.cells)
 
 
 def worst(statuses: Sequence[Status]) -> Status:
-    """The status that says least for a kernel; that of a run which did not judge it counts only where none did."""
+    """The worst of ``statuses``. "Not judged in this run" counts only if no run judged the kernel."""
     return min(statuses, key=WORST_FIRST.index)
 
 
 def place(kernel: Kernel, specs: Specs) -> tuple[str, str]:
-    """The row and the column of ``kernel`` in its module's table."""
+    """The titles of the row and the column of ``kernel`` in its module's table."""
     variant = {axis: value for axis, value in kernel.variant.items() if axis != FIXED}
     across = next((axis for axis in ("qtype", "dst_dtype", "dtype") if axis in variant), None)
     column = variant.pop(across) if across else ""
@@ -76,7 +79,7 @@ def _dtypes(kernel: Kernel, specs: Specs) -> set[str | None]:
 
 
 def tables(rows: Sequence[Sequence[KernelResult]], specs: Specs, modules: Mapping[str, SpecModule]) -> list[Table]:
-    """The whole map. ``rows`` has each run's results over every kernel, or launcher, of ``modules``."""
+    """The tables of all ``modules``. ``rows`` are the results of each run over their kernels, or launchers."""
     found: dict[str, dict[str, dict[str, list[Cell]]]] = {module: {} for module in modules}
     for results in zip(*rows, strict=True):
         kernel = specs.entry(results[0].name)

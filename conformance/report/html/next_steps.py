@@ -19,7 +19,7 @@ _MODULES = 4
 
 @dataclass(frozen=True)
 class ShownStep:
-    """A cause to mend as the page has it: the kernels that it gains, what it is, how to mend it, and the first kernel
+    """A cause to mend, as the page shows it: the kernels that it gains, its title, the advice, and the first kernel
     that has it."""
 
     gained: str
@@ -30,8 +30,11 @@ class ShownStep:
 
 @dataclass(frozen=True)
 class NextSteps:
-    """``heading`` says what the steps gain together and ``then`` what that comes to; ``missing`` is about the kernels
-    without a source. Each is empty where there is nothing to say."""
+    """What to do next.
+
+    ``heading`` says what the steps gain together, ``then`` how many kernels are at parity afterwards. ``missing`` is
+    about kernels without a source. Each is "" where there is nothing to say.
+    """
 
     heading: str
     then: str
@@ -40,7 +43,7 @@ class NextSteps:
 
 
 def next_steps(rows: Sequence[KernelResult], specs: Specs) -> NextSteps | None:
-    """The next steps of a run with the results ``rows`` over all kernels; ``None`` where nothing is to be done."""
+    """The next steps for a run with the results ``rows`` over all kernels; ``None`` where nothing is to be done."""
     proposal = propose(find_causes(rows, specs))
     missing = _missing(rows)
     if proposal is None:

@@ -49,10 +49,10 @@ _SCRIPTS = ("dom.js", "state.js", "views.js", "panel.js", "main.js")
 
 
 def render_html(records: Records, specs: Specs, baseline: Record | None = None, source_url: str | None = None) -> str:
-    """A self-contained HTML 5 document.
+    """The HTML report: an HTML 5 document that needs nothing else.
 
-    ``baseline`` is the record to compare with. ``source_url`` is the address of the folder that the port's sources are
-    in, as far as they are named by the record; without it they are not linked.
+    ``baseline`` is a record to compare with. ``source_url`` is the address of the folder of the port's sources; without
+    it they are not linked.
     """
     found = listed(records)
     specs = with_recorded_own(specs, found)
@@ -130,7 +130,8 @@ def page_style(*more: Path) -> str:
 
 
 def filled(template: Path, style: str, scripts: Sequence[Path], data: Mapping[str, Any], **values: Any) -> str:
-    """The page of a template with its style, its scripts (by name: ours) and its data, and nothing from elsewhere."""
+    """The page of ``template`` with its style, scripts (files of this folder) and data. It loads nothing from
+    elsewhere."""
     from markupsafe import Markup
 
     script = _script(tuple(scripts))
