@@ -105,7 +105,7 @@ def choice_lines(rows: Sequence[KernelResult]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Declaration:
+class KernelChoice:
     """What a port declares of the kernels of ``rows`` in the same way: a choice, not escaped."""
 
     text: str
@@ -125,11 +125,11 @@ class Declaration:
         return sum(row.status == "pass" for row in self.rows)
 
 
-def declared(rows: Sequence[KernelResult]) -> list[Declaration]:
+def declared(rows: Sequence[KernelResult]) -> list[KernelChoice]:
     """What a port declares of its kernels. Those with one condition are together, however many cases it leaves out, and
     so are all that the port calls otherwise."""
     return [
-        Declaration(f"{choice}: {_together(choice, text, mine)}", tuple(mine))
+        KernelChoice(f"{choice}: {_together(choice, text, mine)}", tuple(mine))
         for choice, text_of in _CHOICES
         for text, mine in _groups(rows, _KEYS.get(choice, text_of)).items()
     ]
