@@ -30,7 +30,7 @@ DEEPEST = 12
 
 
 class Calls(ABC):
-    """Calls on one way."""
+    """Finds the calls on one way: what a function is given for its parameters, and for its type parameters."""
 
     def __init__(self, program: Program, way: Way) -> None:
         self.program = program
@@ -40,11 +40,11 @@ class Calls(ABC):
 
     @abstractmethod
     def value(self, node: Node | None, frame: Frame) -> Value:
-        """What ``node`` is."""
+        """The value of the expression ``node``."""
 
     @abstractmethod
     def plain(self, value: Thunk | Value) -> Value:
-        """An element of a tuple or an argument, evaluated."""
+        """The value of an element of a tuple, or of an argument, evaluated if it is not yet."""
 
     @abstractmethod
     def bind(
@@ -55,16 +55,17 @@ class Calls(ABC):
         bound: Bound,
         assume: bool = True,
     ) -> bool | None:
-        """Whether ``pattern`` takes ``value``."""
+        """Whether ``pattern`` matches ``value``; its variables are then in ``bound``."""
 
     @abstractmethod
     def assume(self, node: Node, frame: Frame) -> None:
-        """Decides what the arms round ``node`` say."""
+        """Decide the conditions and match arms around ``node`` so that control gets there."""
 
     # From the caller
 
     def caller(self, frame: Frame) -> tuple[Node, Frame] | None:
-        """The call that ``frame`` is, decided where it is not known; ``None`` for a function that nothing calls."""
+        """The call by which the function of ``frame`` runs. It is decided if it is not known. ``None`` where nothing
+        calls the function."""
         if frame.call is None and not frame.uncalled and frame.function is not None:
             known = self.program.callers(frame.function)
             if not known or frame.depth > DEEPEST:
@@ -79,7 +80,7 @@ class Calls(ABC):
         return frame.call
 
     def parameter(self, name: str, node: Node, frame: Frame) -> Value | None:
-        """What a function is given for its parameter ``name``; ``None`` where it has none."""
+        """The value of the function's parameter ``name``; ``None`` where it has none of that name."""
         function = frame.function
         if function is None or function.node != node:
             return None
@@ -124,7 +125,7 @@ class Calls(ABC):
         return Obj(UNKNOWN, key) if kind is None else Obj(self.concrete(kind, frame), key)
 
     def receiver(self, frame: Frame) -> Value:
-        """``self``."""
+        """The value of ``self``."""
         function = frame.function
         if frame.inlined and frame.call is not None:
             target = field_of(frame.call[0], "function")
@@ -136,7 +137,7 @@ class Calls(ABC):
         return Obj(self.concrete(kind or UNKNOWN, frame), ("self", frame.number))
 
     def closure_parameter(self, name: str, node: Node, frame: Frame) -> Value | None:
-        """What a closure is given for its parameter ``name``; ``None`` where it has none."""
+        """The value of the closure's parameter ``name``; ``None`` where it has none of that name."""
         for at, (pattern, kind) in enumerate(parameters_of(field_of(node, "parameters"))[0]):
             if not re.search(rf"\b{name}\b", text_of(pattern)):
                 continue
@@ -172,7 +173,7 @@ class Calls(ABC):
     # Types
 
     def concrete(self, kind: Type, frame: Frame) -> Type:
-        """``kind`` with the frame's type parameters and ``Self`` put in."""
+        """``kind``, with the types that the frame has for type parameters and ``Self``."""
         name, function = kind.name, frame.function
         if name == "Self":
             if frame.self_type is not None:
@@ -189,7 +190,7 @@ class Calls(ABC):
         return Type(resolved.name, tuple(self.concrete(arg, frame) for arg in kind.args))
 
     def bounds(self, name: str, frame: Frame) -> tuple[str, ...]:
-        """The traits that a type parameter has to implement."""
+        """The traits that the type parameter ``name`` has to implement."""
         function = frame.function
         owner = None if function is None else function.owner
         return {**(owner.generics if owner else {}), **(function.generics if function else {})}.get(name, ())

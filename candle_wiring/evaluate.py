@@ -48,10 +48,10 @@ _INTEGER = re.compile(r"(-?(?:0x[0-9a-fA-F]+|0b[01]+|0o[0-7]+|[0-9]+))(?:[ui](?:
 
 
 class Evaluator(Patterns):
-    """Values on one way; raises ``Dead``, ``Undecided`` and ``Returned``."""
+    """Evaluates expressions on one way. Its methods raise ``Dead``, ``Undecided`` and ``Returned``."""
 
     def value(self, node: Node | None, frame: Frame) -> Value:
-        """What ``node`` is."""
+        """The value of the expression ``node``."""
         if node is None:
             return UNIT
         key = (frame.number, node.id)
@@ -121,11 +121,11 @@ class Evaluator(Patterns):
         return self.unknown(node, frame)
 
     def unknown(self, node: Node, frame: Frame, kind: Type = UNKNOWN) -> Obj:
-        """Something of which at most the type is known."""
+        """A value of which at most the type ``kind`` is known."""
         return Obj(kind, (frame.number, node.id))
 
     def plain(self, value: Thunk | Value) -> Value:
-        """An element of a tuple or an argument, evaluated."""
+        """The value of an element of a tuple, or of an argument, evaluated if it is not yet."""
         return self.value(value.node, value.frame) if isinstance(value, Thunk) else value
 
     # Names
@@ -152,14 +152,14 @@ class Evaluator(Patterns):
         return self.constant(self.way.decide(("const", name, frame.scope.label), near), None)
 
     def constant(self, constant: Constant, self_type: Type | None) -> Value:
-        """What a constant holds."""
+        """The value of a constant."""
         key = (constant, self_type)
         if key not in self.way.decided:
             self.way.decided[key] = self.way.frame(None, constant.scope, self_type=self_type)
         return self.value(constant.value, self.way.decided[key])
 
     def lookup(self, name: str, node: Node, frame: Frame) -> Value | None:
-        """The variable ``name`` as seen from ``node``; ``None`` where there is none."""
+        """The value of the variable ``name`` at ``node``; ``None`` where there is none of that name."""
         for outer, child in ancestors(node):
             bound: Bound = {}
             match outer.type:
@@ -233,7 +233,8 @@ class Evaluator(Patterns):
         return self.plain(bound[name]) if name in bound else self.unknown(statement, frame)
 
     def variant(self, path: Sequence[str], frame: Frame) -> Variant | None:
-        """The variant that ``path`` names: ``S::U8`` through an alias of the enum, ``BF16`` through a ``use``."""
+        """The variant that ``path`` names, also through an alias of the enum (``S::U8``) or a ``use`` (``BF16``);
+        ``None`` for none."""
         if len(path) == 1:
             path = self.index.alias(frame.scope, path[0])
         if len(path) < 2:
@@ -296,7 +297,7 @@ class Evaluator(Patterns):
     # Statements
 
     def block(self, node: Node, frame: Frame) -> Value:
-        """The value of a block, unless it leaves the function before."""
+        """The value of a block. Raises ``Returned`` if it leaves the function before its end."""
         statements = [child for child in children(node) if child.type != "label" and "attribute" not in child.type]
         kept = [
             one
@@ -313,7 +314,7 @@ class Evaluator(Patterns):
         return self.value(last, frame)
 
     def run(self, node: Node, frame: Frame) -> None:
-        """Runs a statement as far as it may leave the function."""
+        """Run a statement, as far as it may leave the function."""
         if not self.may_leave(node):
             return
         match node.type:
@@ -351,7 +352,7 @@ class Evaluator(Patterns):
 
 
 def name_of(consts: dict[str, Constant], name: str) -> bool:
-    """Whether ``name`` is among ``consts``, with a value."""
+    """Whether ``consts`` has a constant called ``name`` with a value."""
     return name in consts and consts[name].value is not None
 
 

@@ -15,7 +15,10 @@ NAME = "capture.json"
 
 
 def launches_by_program(folders: Iterable[Path]) -> LaunchedBy | None:
-    """What the recordings in ``folders`` say, ``None`` without any; raises ``UsageError`` for one that is none."""
+    """What programs launched, by the recordings of ``capture`` in ``folders``; ``None`` without any.
+
+    Raises ``UsageError`` for a folder that is no recording.
+    """
     folders = list(folders)
     found: dict[str, tuple[Launched, ...]] = {}
     for folder in folders:

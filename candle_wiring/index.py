@@ -32,7 +32,7 @@ _DEPTH = 8  # of names that stand for others
 
 @dataclass(eq=False)
 class Scope:
-    """A file, or an item that holds others: its ``use`` declarations and attributes."""
+    """A file, or an item that contains others, with its ``use`` declarations and attributes."""
 
     label: str
     outer: Scope | None = None
@@ -44,11 +44,11 @@ class Scope:
     owner: Owner | None = None
 
     def place(self, node: Node) -> str:
-        """``file:line`` of a node of this file."""
+        """The place of a node of this file: ``file:line``."""
         return f"{self.label}:{line_of(node)}"
 
     def marks(self) -> Iterator[str]:
-        """The ``use`` declarations and attributes round what is in it, from the innermost."""
+        """The ``use`` declarations and attributes that hold inside, the innermost first."""
         scope: Scope | None = self
         while scope is not None:
             yield from ("\n".join(scope.uses), scope.attributes)
@@ -57,7 +57,7 @@ class Scope:
 
 @dataclass(eq=False)
 class Owner:
-    """An ``impl`` block or a trait; ``type`` is ``None`` for a trait, ``trait`` for an inherent impl."""
+    """An ``impl`` block or a trait. ``type`` is ``None`` for a trait, ``trait`` is ``None`` for an inherent impl."""
 
     scope: Scope
     trait: str | None
@@ -69,7 +69,7 @@ class Owner:
 
 @dataclass(eq=False)
 class Constant:
-    """A constant's value, ``None`` where a trait only declares it."""
+    """A constant. Its value is ``None`` where a trait only declares it."""
 
     scope: Scope
     value: Node | None
@@ -77,7 +77,8 @@ class Constant:
 
 @dataclass(eq=False)
 class Function:
-    """A function with a body; ``open`` ones have callers that are not seen: they are public, or methods of a trait."""
+    """A function with a body. If it is ``open`` (public, or a method of a trait), there may be callers that are not
+    seen here."""
 
     name: str
     scope: Scope
@@ -93,7 +94,7 @@ class Function:
 
     @cached_property
     def outer(self) -> Function | None:
-        """The function round it."""
+        """The function that contains it; ``None`` for none."""
         scope = self.scope.outer
         while scope is not None and scope.function is None:
             scope = scope.outer
@@ -102,7 +103,7 @@ class Function:
 
 @dataclass(eq=False)
 class Kind:
-    """An enum or a struct: per variant or field the types that it holds."""
+    """An enum or a struct, with the types that each variant or field holds."""
 
     name: str
     scope: Scope
@@ -110,7 +111,7 @@ class Kind:
 
 
 class Index:
-    """The items of the files that were added."""
+    """The items of all files that were added, by name."""
 
     def __init__(self) -> None:
         self.files: dict[str, tuple[bytes, Node]] = {}
@@ -126,7 +127,7 @@ class Index:
         self._inside: dict[str, list[Function]] = defaultdict(list)
 
     def add(self, label: str, source: bytes, root: Node) -> None:
-        """Takes in one file."""
+        """Add the items of one file."""
         self.files[label] = (source, root)
         scope = Scope(label, end=len(source))
         attributes: list[str] = []
@@ -207,7 +208,7 @@ class Index:
             owner.functions[function.name] = function
 
     def mentions(self, names: Collection[str]) -> Iterator[tuple[str, Node]]:
-        """Each place at which one of ``names`` stands as an identifier, with the file."""
+        """Every place where one of ``names`` is an identifier, with the file's label."""
         wanted = re.compile(rb"\b(?:" + b"|".join(re.escape(name.encode()) for name in names) + rb")\b")
         for label, (source, root) in self.files.items():
             for match in wanted.finditer(source):
@@ -216,16 +217,16 @@ class Index:
                     yield label, node
 
     def within(self, label: str) -> list[Function]:
-        """The functions of a file."""
+        """The functions of the file ``label``."""
         return self._inside[label]
 
     def around(self, label: str, node: Node) -> Function | None:
-        """The innermost function that ``node`` lies in."""
+        """The innermost function that contains ``node``; ``None`` for none."""
         inside = [one for one in self._inside[label] if one.node.start_byte <= node.start_byte < one.node.end_byte]
         return max(inside, key=lambda one: one.node.start_byte, default=None)
 
     def alias(self, scope: Scope, name: str) -> tuple[str, ...]:
-        """The path that ``name`` stands for: by the innermost ``use`` round it."""
+        """The path that ``name`` stands for, by the innermost ``use`` that names it."""
         outer: Scope | None = scope
         while outer is not None:
             if name in outer.aliases:
@@ -234,7 +235,7 @@ class Index:
         return (name,)
 
     def resolved(self, kind: Type, scope: Scope) -> Type:
-        """``kind`` with the aliases of its file, and type aliases of any, replaced by what they stand for."""
+        """``kind`` with the aliases of its file, and all type aliases, replaced by what they stand for."""
         name = kind.name
         for _ in range(_DEPTH):
             kinds = [*self.structs.get(name, []), *self.enums.get(name, [])]
@@ -248,14 +249,14 @@ class Index:
         return Type(name, tuple(self.resolved(arg, scope) for arg in kind.args))
 
     def enum(self, name: str, scope: Scope) -> Kind | None:
-        """The enum called ``name`` as seen from ``scope``."""
+        """The enum that ``name`` means in ``scope``; ``None`` for none."""
         known = self.enums.get(name, [])
         near = [one for one in known if one.scope.label == scope.label]
         near = near or [one for one in known if one.scope.label.startswith(scope.label.rsplit("/", 1)[0])]
         return next(iter(near or known), None)
 
     def struct(self, name: str, scope: Scope) -> Kind | None:
-        """The struct called ``name`` as seen from ``scope``."""
+        """The struct that ``name`` means in ``scope``; ``None`` for none."""
         known = self.structs.get(name, [])
         outer: Scope | None = scope
         while outer is not None:
@@ -266,11 +267,11 @@ class Index:
         return next((one for one in known if one.scope.function is None), None)
 
     def is_plain_enum(self, name: str) -> bool:
-        """Whether ``name`` is an enum of which no variant holds anything."""
+        """Whether ``name`` is an enum whose variants hold nothing."""
         return name in self.enums and not any(any(one.parts.values()) for one in self.enums[name])
 
     def has_text(self, name: str) -> bool:
-        """Whether ``name`` is a struct with a field that is text."""
+        """Whether ``name`` is a struct with a field that holds text."""
         kinds = [kind for one in self.structs.get(name, []) for held in one.parts.values() for kind in held]
         return any(kind is not None and kind.name in ("str", "String") for kind in kinds)
 
@@ -286,7 +287,7 @@ class Index:
 
 
 def parameters_of(node: Node | None) -> tuple[list[tuple[Node, Type | None]], bool]:
-    """The pattern and type of each parameter, and whether there is a ``self``."""
+    """The pattern and the type of each parameter, and whether there is a ``self``."""
     params: list[tuple[Node, Type | None]] = []
     listed = [child for child in children(node) if child.type != "attribute_item"]
     for child in listed:
@@ -298,7 +299,7 @@ def parameters_of(node: Node | None) -> tuple[list[tuple[Node, Type | None]], bo
 
 
 def generics_of(node: Node) -> dict[str, tuple[str, ...]]:
-    """The type parameters of a function, impl or trait with their bounds, those of the where clause included."""
+    """The type parameters of a function, impl or trait, with their bounds and those of the where clause."""
     found: dict[str, tuple[str, ...]] = {}
     for child in children(field_of(node, "type_parameters")):
         if child.type in ("type_parameter", "constrained_type_parameter", "optional_type_parameter"):

@@ -25,10 +25,10 @@ _DTYPE = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(map(re.escape, DTYPES))})(?![a-
 
 @dataclass(frozen=True)
 class Ask:
-    """Evidence of a request, all as ``file:line``.
+    """A request for a kernel, with its evidence. All places are ``file:line``.
 
-    ``asked_at`` are the places that ask: the calls that hand the name over, or the load where it makes the name itself.
-    ``at`` is the load, ``spelled`` the literals that the name is made of, ``callers`` the calls that hand it over.
+    ``asked_at`` are the places that ask: the calls that hand the name over, or the load if the name is made there.
+    ``at`` is the load, ``spelled`` are the literals that the name consists of, ``callers`` the calls that hand it over.
     ``pattern`` is set where a part of the name is not known.
     """
 
@@ -41,10 +41,10 @@ class Ask:
 
 @dataclass(frozen=True)
 class Missing:
-    """A name that is asked for and that no spec has; ``near`` is the likeliest kernel that is meant, if any.
+    """A name that is asked for and that no spec has. ``near`` is the kernel that was probably meant, if there is one.
 
-    ``defined_at`` is where the checkout's own kernel sources have it, if they do: then it is not missing, but more than
-    Candle has.
+    ``defined_at`` is set where the checkout's own kernel sources define it. Then it is not missing: the port has more
+    than Candle.
     """
 
     name: str
@@ -55,9 +55,9 @@ class Missing:
 
 @dataclass(frozen=True)
 class Unresolved:
-    """A load whose name the analysis does not follow: what is known of it (``*`` for the rest), and why.
+    """A load whose name the analysis cannot follow: the part of the name that is known (``*`` for the rest), and why.
 
-    ``module`` is the one that it loads from, where its arguments say that.
+    ``module`` is the one from which it loads, if its arguments say that.
     """
 
     at: str
@@ -66,7 +66,7 @@ class Unresolved:
     module: str | None = None
 
     def may_ask(self, kernel: Kernel, name: str) -> bool:
-        """Whether ``kernel``, which the backend calls ``name``, may be what is asked for."""
+        """Whether it may ask for ``kernel``, which the backend calls ``name``."""
         parts = self.pattern.split("*")
         fits = re.fullmatch("[A-Za-z0-9_]+".join(map(re.escape, parts)), name) is not None
         return fits and self.module in (None, kernel.module)
@@ -74,10 +74,11 @@ class Unresolved:
 
 @dataclass(frozen=True)
 class Wiring:
-    """What a backend asks for: per kernel the evidence, missing names, kernels beyond Candle's, unresolved loads.
+    """What a backend asks for: the evidence by kernel, missing names, kernels that Candle does not have, loads that are
+    not resolved.
 
-    A kernel without evidence is never asked for, unless ``not_told`` has it: with the unresolved loads that may ask for
-    it. ``partial`` are places that the parser could not read, in files without loads.
+    A kernel without evidence is never asked for, unless ``not_told`` has it, with the loads that may ask for it.
+    ``partial`` are places that the parser could not read, in files without loads.
     """
 
     candle: Path
@@ -90,14 +91,14 @@ class Wiring:
     partial: tuple[str, ...] = ()
 
     def wired_at(self, kernel: str) -> list[str]:
-        """``file:line`` of each place that can ask for ``kernel``; empty for one that is never asked for."""
+        """The places (``file:line``) that can ask for ``kernel``; empty where none does."""
         return list(dict.fromkeys(place for ask in self.kernels.get(kernel, ()) for place in ask.asked_at))
 
 
 def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = (), called: Names = OWN_NAMES) -> Wiring:
-    """Analyses a backend of the checkout ``candle``; raises ``CheckoutError`` and ``RustError``.
+    """What a backend of the checkout ``candle`` asks for. Raises ``CheckoutError`` and ``RustError``.
 
-    ``loads`` are functions that load a kernel by name, in addition to ``LOADS``; ``called`` says what the backend calls
+    ``loads`` are functions that load a kernel by name, besides ``LOADS``. ``called`` has the backend's names of
     kernels.
     """
     folder = backend_folder(candle, backend)

@@ -51,7 +51,8 @@ _FEATURE = re.compile(r'feature\s*=\s*"(\w+)"')
 
 @dataclass
 class Operation:
-    """An operation for a dtype: the libraries that are called for it, and where; ``feature``: only where it is on."""
+    """An operation for a dtype: the libraries that are called for it, and where. ``feature`` is the one that has to be
+    enabled."""
 
     name: str
     dtype: str
@@ -61,18 +62,19 @@ class Operation:
 
 @dataclass
 class LibraryCalls:
-    """Operations that Candle and the backend leave to a library, that Candle alone does, and that the backend alone."""
+    """The operations that a library does for Candle and the backend, for Candle alone, and for the backend alone."""
 
     matched: list[Operation]
     missing: list[Operation]
     beyond: list[Operation]
 
     def as_json(self) -> dict[str, list[dict[str, object]]]:
-        """Rows of operation, dtype, feature and calls, by what they are."""
+        """The operations as JSON data: rows with operation, dtype, feature and calls, by those who have them."""
         return {kind: [asdict(one) for one in rows] for kind, rows in vars(self).items()}
 
     def as_text(self) -> Iterator[str]:
-        """The counts, then a line for each operation and the dtypes that are called for at the same places."""
+        """The lines of the report: the counts, then each operation with the dtypes that are called for at the same
+        places."""
         yield "library calls: " + ", ".join(f"{len(rows)} {kind}" for kind, rows in vars(self).items())
         for kind, rows in vars(self).items():
             lines: dict[str, list[str]] = defaultdict(list)
@@ -171,7 +173,7 @@ def _called(call: Node) -> str:
 
 
 def library_calls(candle: Path, backend: str) -> LibraryCalls:
-    """The calls of libraries in the folder of ``backend``. Raises ``CheckoutError`` and ``RustError``."""
+    """The calls of libraries in the sources of ``backend``. Raises ``CheckoutError`` and ``RustError``."""
     folder = backend_folder(candle, backend)
     files = _Backend(candle, folder)
     family = "cuda" if "cuda" in folder.name else "rocm"

@@ -47,7 +47,7 @@ Macro = Sequence[tuple[list[str], list[str]]]
 
 
 def expand(macro: Macro, text: str) -> str | None:
-    """What a use stands for, ``text`` being what is between its brackets; ``None`` where no rule fits."""
+    """What a use of ``macro`` stands for; ``text`` is what is between its brackets. ``None`` where no rule matches."""
     for pattern, body in macro:
         bound: Bound = {}
         if _match(pattern, tokens_of(text), bound) == []:
@@ -147,12 +147,12 @@ def _transcribe(body: Sequence[str], bound: Bound) -> list[str]:
 
 
 def tokens_of(text: str) -> list[str]:
-    """The tokens of ``text`` without blanks and comments."""
+    """The tokens of ``text``, without blanks and comments."""
     return [match["token"] for match in _TOKEN.finditer(text) if match["token"]]
 
 
 def behind(tokens: Sequence[str], position: int) -> int:
-    """The position behind the bracket that closes the one at ``position`` (the end, where nothing closes it)."""
+    """The position after the bracket that closes the one at ``position``; the end where none does."""
     depth = 0
     for index in range(position, len(tokens)):
         depth += (tokens[index] in OPENING) - (tokens[index] in CLOSING)
@@ -172,9 +172,9 @@ def definitions(root: Node) -> Iterator[tuple[str, Macro]]:
 def expanded(
     source: bytes, known: Callable[[str], Sequence[Macro]], matters: Callable[[str], bool], used: Callable[[str], None]
 ) -> tuple[bytes, Node]:
-    """``source`` without macros, and its tree.
+    """``source`` without macros, and its syntax tree.
 
-    ``known`` gives the macros of a name, ``matters`` says of a text whether it has a load in it; ``used`` is given the
+    ``known`` gives the macros with a name, ``matters`` says whether a text contains a load, and ``used`` is told the
     name of each macro that was expanded.
     """
     root = parse(source)

@@ -25,40 +25,41 @@ T = TypeVar("T")
 
 
 class Dead(Exception):
-    """The way does not lead to the load."""
+    """This way does not lead to the load."""
 
 
 class Nobodys(Dead):
-    """The name is a parameter of a function for others, which nothing here calls."""
+    """The name is a parameter of a public function, which nothing here calls."""
 
 
 class Undecided(Exception):
-    """The value depends on what the way has not decided."""
+    """The value depends on something that this way has not decided."""
 
 
 class TooMany(Exception):
-    """There are more ways than are followed."""
+    """There are more ways than can be followed."""
 
 
 @dataclass(frozen=True)
 class Str:
-    """A string; ``None`` among its parts is text that is not known, ``places`` are the literals it is made of."""
+    """A string in parts. ``None`` stands for a part that is not known; ``places`` are the literals that it consists
+    of."""
 
     parts: tuple[str | None, ...]
     places: tuple[str, ...] = ()
 
     @property
     def known(self) -> str | None:
-        """The whole text, or ``None`` where a part is not known."""
+        """The whole text; ``None`` where a part is not known."""
         return "".join(part or "" for part in self.parts) if None not in self.parts else None
 
     @property
     def pattern(self) -> str:
-        """The text with ``*`` for what is not known."""
+        """The text, with ``*`` for parts that are not known."""
         return "".join("*" if part is None else part for part in self.parts)
 
     def expression(self) -> re.Pattern[str]:
-        """A regular expression for the strings that this may be."""
+        """A regular expression that matches the strings it may be."""
         return re.compile("".join("[A-Za-z0-9_]+" if part is None else re.escape(part) for part in self.parts))
 
     def __add__(self, other: Str) -> Str:
@@ -73,7 +74,7 @@ class Str:
 
 @dataclass(frozen=True)
 class Variant:
-    """A variant of an enum; ``key`` is the value that it was decided for."""
+    """A variant of an enum. ``key`` names the value for which it was decided."""
 
     enum: str
     name: str
@@ -82,7 +83,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Obj:
-    """A value of which the type is known, and ``literal``, where it was made; ``key`` tells it from others."""
+    """A value of a known type, with the place (``literal``) where it was made. ``key`` tells it from other values."""
 
     type: Type
     key: Hashable = None
@@ -91,14 +92,14 @@ class Obj:
 
 @dataclass(frozen=True)
 class Tup:
-    """A tuple or an array, by its elements."""
+    """The elements of a tuple or an array."""
 
     items: tuple[Thunk | Value, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Thunk:
-    """An expression that is evaluated when it is asked for."""
+    """An expression that is only evaluated when its value is needed."""
 
     node: Node
     frame: Frame
@@ -106,7 +107,7 @@ class Thunk:
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """A closure, with the frame that it sees."""
+    """A closure, with the frame whose variables it sees."""
 
     node: Node
     frame: Frame
@@ -114,7 +115,7 @@ class Closure:
 
 @dataclass(frozen=True)
 class Special:
-    """``none``: a ``None``; ``error``: an ``Err``."""
+    """A ``None`` (``none``) or an ``Err`` (``error``)."""
 
     kind: str
 
@@ -127,10 +128,10 @@ UNKNOWN = Type("_")
 
 @dataclass(eq=False)
 class Frame:
-    """A function, as one call of it runs; ``call`` is that call with the frame round it.
+    """One call of a function. ``call`` is the call, with the frame in which it stands.
 
-    ``uncalled`` says that no call is known; ``closure`` a closure's node and arguments, for a frame of its own in that
-    of ``outer``.
+    ``uncalled`` says that no call is known. ``closure`` is a closure's node and arguments, for a frame of its own
+    inside of ``outer``.
     """
 
     function: Function | None
@@ -147,7 +148,7 @@ class Frame:
 
 
 class Returned(Exception):
-    """A ``return`` of the function of ``frame``."""
+    """The function of ``frame`` returns."""
 
     def __init__(self, value: Value, frame: Frame) -> None:
         super().__init__()
@@ -156,7 +157,7 @@ class Returned(Exception):
 
 
 class Way:
-    """What is decided on one way; ``script`` are the decisions that it has to repeat."""
+    """The decisions of one way. ``script`` are those that it repeats from the way before."""
 
     def __init__(self, script: Sequence[int]) -> None:
         self.script = script
@@ -170,7 +171,7 @@ class Way:
         self.frames = 0
 
     def decide(self, key: Hashable, options: Sequence[T]) -> T:
-        """One of ``options``, the same each time for ``key``; raises ``Undecided`` where nothing may be decided."""
+        """One of ``options``, always the same for ``key``. Raises ``Undecided`` where nothing may be decided."""
         if key in self.decided:
             return cast(T, self.decided[key])
         if not options:
@@ -186,7 +187,7 @@ class Way:
         return options[chosen]
 
     def next_script(self) -> list[int] | None:
-        """The decisions of the way behind this one; ``None`` behind the last."""
+        """The decisions of the next way; ``None`` after the last one."""
         taken = list(self.taken)
         while taken and taken[-1][0] + 1 == taken[-1][1]:
             taken.pop()

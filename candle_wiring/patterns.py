@@ -35,7 +35,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class Patterns(Results):
-    """Decisions on one way."""
+    """Matches patterns and decides conditions on one way."""
 
     def force(self, value: Value, frame: Frame) -> Value:
         """``value`` with its variant decided, if it is an enum."""
@@ -46,13 +46,13 @@ class Patterns(Results):
         return value
 
     def number(self, value: Value) -> Value:
-        """``value`` with its number decided, if it is one."""
+        """``value`` with its number decided, if it is a number."""
         if isinstance(value, Obj) and (value.type.name in _NUMBERS):
             return int(self.way.decide((value.key, "number"), [ANY_NUMBER, *range(65)]))
         return value
 
     def text(self, value: Value) -> Str:
-        """What ``value`` prints as."""
+        """The text that ``value`` is printed as."""
         if isinstance(value, Str):
             return value
         if value in (NONE, ERROR):
@@ -63,7 +63,7 @@ class Patterns(Results):
         return Str((None,))
 
     def decided(self, condition: Node | None, frame: Frame) -> bool:
-        """Whether a condition holds; decided where that is not known."""
+        """Whether ``condition`` holds; it is decided if that is not known."""
         if condition is None:
             return True
         truth = self.truth(condition, frame)
@@ -74,7 +74,7 @@ class Patterns(Results):
         return truth
 
     def truth(self, node: Node, frame: Frame) -> bool | None:
-        """Whether ``node`` holds, or ``None`` where that is not known."""
+        """Whether ``node`` holds; ``None`` where that is not known."""
         try:
             return self._truth(node, frame)
         except Undecided:
@@ -131,7 +131,7 @@ class Patterns(Results):
         return side
 
     def arm(self, node: Node, frame: Frame) -> Node | None:
-        """The value of the arm that a ``match`` takes."""
+        """The expression of the arm that a ``match`` takes; ``None`` where none matches."""
         value = self.value(field_of(node, "value"), frame)
         for arm in children(field_of(node, "body")):
             pattern = field_of(arm, "pattern")
@@ -153,9 +153,9 @@ class Patterns(Results):
         bound: Bound,
         assume: bool = True,
     ) -> bool | None:
-        """Whether ``pattern`` takes ``value``, its variables in ``bound``.
+        """Whether ``pattern`` matches ``value``; its variables are then in ``bound``. ``None`` where that is not known.
 
-        ``assume``: control went this way, so that what is open is decided to fit; raises ``Dead`` where it cannot.
+        With ``assume`` control came this way, so everything open is decided to match. Raises ``Dead`` where it cannot.
         """
         fits = True if pattern is None else self._bind(pattern, value, frame, bound, assume)
         if assume and fits is False:
@@ -286,7 +286,8 @@ class Patterns(Results):
         return _both(fits, several)
 
     def assume(self, node: Node, frame: Frame) -> None:
-        """Decides what the arms round ``node`` say; raises ``Dead`` where they contradict what is decided."""
+        """Decide the match arms around ``node`` so that control gets there. Raises ``Dead`` where earlier decisions
+        contradict them."""
         kept, self.way.open = self.way.open, False
         try:
             for outer, child in ancestors(node):

@@ -17,7 +17,7 @@ _TEXT = re.compile(r"\b(str|String|Cow)\b")
 
 
 class Program:
-    """What holds on all ways: the items, and which calls may call a function."""
+    """What holds on every way: the items, which calls may call a function, and where structs are made."""
 
     def __init__(self, index: Index, loads: frozenset[str], serves: Callable[[str], bool]) -> None:
         self.index = index
@@ -30,7 +30,7 @@ class Program:
         self.unfollowed: dict[str, str] = {}  # those of ``values`` whose text then is nobody's
 
     def callers(self, function: Function) -> list[tuple[Node, Function]]:
-        """The calls that may call ``function``, each with the function round it."""
+        """The calls that may call ``function``, each with the function that contains it."""
         if function not in self._callers:
             found = self._callers[function] = []
             for label, name in self.index.mentions([function.name]):
@@ -78,7 +78,7 @@ class Program:
         return owner is None and function in self.visible(function.name, around)
 
     def visible(self, name: str, around: Function | None, label: str = "") -> list[Function]:
-        """The functions without an owner that ``name`` may mean in the function ``around``."""
+        """The functions without an owner that ``name`` may mean inside of ``around``."""
         scope = None if around is None else around.scope
         path = (name,) if scope is None else self.index.alias(scope, name)
         alias = path[-1]
@@ -99,7 +99,7 @@ class Program:
         return near or named or public
 
     def literals(self, struct: Kind) -> list[tuple[Node, Function]]:
-        """Where values of a struct are made."""
+        """The places where values of ``struct`` are made, each with its function."""
         if struct not in self._literals:
             found = self._literals[struct] = []
             for label, name in self.index.mentions([struct.name]):
@@ -124,17 +124,17 @@ class Program:
         return self._literals[struct]
 
     def may_leave(self, node: Node) -> bool:
-        """Whether a ``return`` stands in ``node``."""
+        """Whether ``node`` contains a ``return``."""
         if node.id not in self._leaving:
             self._leaving[node.id] = b"return" in (node.text or b"")
         return self._leaving[node.id]
 
     def tells_names(self, kind: Type | None) -> bool:
-        """Whether a parameter of this type hands text over."""
+        """Whether a parameter of the type ``kind`` can hand over text."""
         return kind is not None and kind.name in ("str", "String", "Cow")
 
     def answers_names(self, function: Function) -> bool:
-        """Whether what the function returns can be part of a name: text, a struct that holds text, or an enum."""
+        """Whether what the function returns can be part of a name: text, a struct with text, or an enum."""
         return bool(_TEXT.search(function.returns)) or any(
             self.index.is_plain_enum(word) or self.index.has_text(self.index.resolved(Type(word), function.scope).name)
             for word in re.findall(r"\w+", function.returns)

@@ -44,7 +44,7 @@ Absent = Mapping[str, Sequence[Ask]]
 def as_json(
     wiring: Wiring, specs: Specs, absent: Absent | None = None, launched: LaunchedBy | None = None
 ) -> dict[str, object]:
-    """The wiring as JSON data; see the head of this module."""
+    """The wiring as JSON data; the head of this module describes it."""
     in_port = [{"name": name, "asked_at": _places(asks)} for name, asks in (absent or {}).items()]
     return {
         "schema": 1,
@@ -85,9 +85,8 @@ def _launched_rows(launched: LaunchedBy, specs: Specs) -> list[dict[str, object]
 
 
 def summary(wiring: Wiring) -> dict[str, int]:
-    """How many kernels there are, are wired, never asked for, and neither as far as is known; names that are missing,
-    or the checkout's own; loads that are not resolved.
-    """
+    """The counts: kernels of the specs, wired ones, never asked for, and unknown; missing names, kernels beyond
+    Candle's, and loads that are not resolved."""
     wired = sum(bool(asks) for asks in wiring.kernels.values())
     return {
         "total": len(wiring.kernels),
@@ -103,8 +102,10 @@ def summary(wiring: Wiring) -> dict[str, int]:
 def as_text(
     wiring: Wiring, specs: Specs, absent: Absent | None = None, launched: LaunchedBy | None = None
 ) -> Iterator[str]:
-    """The lines of the text report: the counts, then each kernel and each name with its evidence: where the Rust side
-    asks for it, and, where recordings were given, how often programs launched it."""
+    """The lines of the text report: the counts, then each kernel and name with its evidence.
+
+    The evidence is where the Rust code asks for it and, if recordings were given, how often programs launched it.
+    """
     counts = summary(wiring)
     yield f"{wiring.candle}, {wiring.backend}: {counts['total']} kernels of the specs"
     yield f"  wired                  {counts['wired']}"

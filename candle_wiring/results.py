@@ -59,26 +59,26 @@ _CASES: dict[str, Callable[[str], str]] = {
 
 
 class Results(Calls):
-    """The values of calls."""
+    """Evaluates calls on one way."""
 
     @abstractmethod
     def unknown(self, node: Node, frame: Frame, kind: Type = UNKNOWN) -> Obj:
-        """Something of which at most the type is known."""
+        """A value of which at most the type ``kind`` is known."""
 
     @abstractmethod
     def lookup(self, name: str, node: Node, frame: Frame) -> Value | None:
-        """The variable ``name`` as seen from ``node``."""
+        """The value of the variable ``name`` at ``node``."""
 
     @abstractmethod
     def text(self, value: Value) -> Str:
-        """What ``value`` prints as."""
+        """The text that ``value`` is printed as."""
 
     @abstractmethod
     def variant(self, path: Sequence[str], frame: Frame) -> Variant | None:
-        """The variant that ``path`` names."""
+        """The variant that ``path`` names; ``None`` for none."""
 
     def call(self, node: Node, frame: Frame) -> Value:
-        """The value of a call."""
+        """The value of the call ``node``."""
         target = field_of(node, "function")
         assert target is not None
         explicit = target
@@ -135,7 +135,7 @@ class Results(Calls):
         return [(one, None) for one in self.program.visible(name, frame.function, frame.scope.label)]
 
     def enter(self, function: Function, node: Node, frame: Frame, self_type: Type | None) -> Value:
-        """What a call of ``function`` gives back."""
+        """The value that ``function`` returns for the call ``node``."""
         inner = self.way.frame(
             function, function.scope, call=(node, frame), inlined=True, depth=frame.depth + 1, self_type=self_type
         )
@@ -152,7 +152,7 @@ class Results(Calls):
         return self.unknown(node, frame, UNKNOWN if kind is None else self.concrete(kind, inner))
 
     def call_closure(self, closure: Closure, arguments: Sequence[Thunk | Value]) -> Value:
-        """What a closure returns for ``arguments``."""
+        """The value that ``closure`` returns for ``arguments``."""
         outer = closure.frame
         if outer.depth > DEEPEST:
             return Obj(UNKNOWN)

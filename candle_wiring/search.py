@@ -29,9 +29,9 @@ from conformance.upstream.rust import ancestors, children, field_of, text_of
 class Request:
     """A name that the load at ``at`` can ask for.
 
-    ``places`` are the literals that the name is made of, ``callers`` the calls that hand it or its types over, and
-    ``asked_at`` the place that asks: the call that hands the name over, else the load. ``words`` are those of the
-    load's arguments.
+    ``places`` are the literals that the name consists of. ``callers`` are the calls that hand over the name or its
+    types, and ``asked_at`` is the place that asks: the call that hands over the name, else the load. ``words`` are
+    those of the load's arguments.
     """
 
     text: Str
@@ -43,7 +43,7 @@ class Request:
 
 
 def requests(program: Program, call: Node, function: Function) -> list[Request]:
-    """What a load asks for; raises ``TooMany``."""
+    """The names that the load ``call`` in ``function`` can ask for. Raises ``TooMany``."""
     found: dict[tuple[str | None, ...], Request] = {}
     at = function.scope.place(_name_in(call))
     words = frozenset(re.findall(r"\w+", text_of(field_of(call, "arguments"))))

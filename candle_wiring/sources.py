@@ -58,11 +58,11 @@ _COMMENT = re.compile(r"//.*")
 
 @dataclass
 class Sources:
-    """The items in reach of a backend and the places that load a kernel.
+    """The items that belong to a backend, and the places that load a kernel.
 
-    ``calls`` are the calls of loads that are followed, each with the function round it; ``others`` the mentions that
-    are not calls in a function (of these the ones in macros that nothing uses). ``partial`` are places in files without
-    loads that the parser could not read.
+    ``calls`` are the calls of loads that are followed, each with the function that contains it. ``others`` are mentions
+    of loads that are no calls in a function, those in macros that nothing uses among them. ``partial`` are places in
+    files without loads that the parser could not read.
     """
 
     index: Index
@@ -74,7 +74,7 @@ class Sources:
 
 
 def backend_folder(candle: Path, backend: str) -> Path:
-    """The folder of a backend: a name below candle-core/src, or a path. Raises ``CheckoutError``."""
+    """The folder of a backend, which is a name below candle-core/src or a path. Raises ``CheckoutError``."""
     if not candle.is_dir():
         raise CheckoutError(f"{candle} is not a folder; give the root of a Candle checkout")
     core = candle / _CORE
@@ -91,7 +91,7 @@ def backend_folder(candle: Path, backend: str) -> Path:
 
 
 def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Sources:
-    """Reads what belongs to the backend in ``folder``; raises ``RustError`` and ``CheckoutError``."""
+    """Read the sources that belong to the backend in ``folder``. Raises ``RustError`` and ``CheckoutError``."""
     stem = folder.name.removesuffix("_backend")
     mine, inside = _FAMILIES.get(stem, stem), _label(candle, folder)
     texts: dict[str, bytes] = {}
@@ -165,7 +165,7 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Sources:
 
 
 def called_by(name: Node) -> Node | None:
-    """The call whose function is ``name``; ``None`` for a name that is not called."""
+    """The call whose function is ``name``; ``None`` where ``name`` is not called."""
     node = name
     for outer, child in ancestors(name):
         if outer.type in ("field_expression", "scoped_identifier", "generic_function"):
@@ -284,9 +284,10 @@ def _declared(label: PurePosixPath, root: Node) -> Iterator[tuple[str, str]]:
 
 
 def defined_here(candle: Path, names: Collection[str]) -> dict[str, str]:
-    """``file:line`` of the first mention of each of ``names`` outside comments, of those that the kernel crates have.
+    """The first place (``file:line``) outside of comments where the kernel crates mention each of ``names``, for those
+    that they do.
 
-    A file that cannot be read holds none.
+    A file that cannot be read counts as empty.
     """
     wanted = {name.encode() for name in names}
     found: dict[str, str] = {}
@@ -306,9 +307,10 @@ def defined_here(candle: Path, names: Collection[str]) -> dict[str, str]:
 
 
 def launcher_calls(candle: Path, launchers: Mapping[str, Kernel]) -> dict[str, tuple[str, ...]]:
-    """For each of ``launchers`` where the Rust of the checkout ``candle`` names it, as ``FILE:LINE``; nowhere: empty.
+    """The places (``file:line``) where the Rust code of the checkout ``candle`` names each of ``launchers``; empty for
+    none.
 
-    Comments, tests and the file that declares them are left out.
+    Comments, tests, and the file that declares the launchers are left out.
     """
     found: dict[str, list[str]] = {name: [] for name in launchers}
     names = re.compile(rf"\b(?:{'|'.join(map(re.escape, launchers))})\b") if launchers else None

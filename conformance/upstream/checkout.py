@@ -24,12 +24,12 @@ _OLD_GPU = tuple("__CUDA_ARCH__=520" if define.startswith("__CUDA_ARCH__=") else
 
 
 class CheckoutError(UserError, ValueError):
-    """A path that is not a Candle checkout; the message says what was expected where."""
+    """A path is no Candle checkout. The message says what was expected where."""
 
 
 @dataclass(frozen=True)
 class ForeignFunction:
-    """A foreign function: its name, the line that declares it, and its parameters as pairs of name and type."""
+    """A foreign function that ffi.rs declares: its name, the line, and its parameters as pairs of name and type."""
 
     name: str
     line: int
@@ -37,18 +37,18 @@ class ForeignFunction:
 
     @property
     def place(self) -> str:
-        """``ffi.rs:LINE``."""
+        """The place of the declaration: ``ffi.rs:LINE``."""
         return f"{LAUNCHERS}:{self.line}"
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """What the kernel modules of a checkout define.
+    """What the kernel sources of a checkout define.
 
-    ``modules`` maps a module's source file to the number of its lines. ``kernels`` maps a name to its definition as a
-    new GPU sees it; ``alternatives`` are the further definitions that older GPUs see. ``other_sources`` are .cu files
-    next to the modules, which Candle links statically and does not load by name; ``launchers`` are the functions of
-    these that it declares, by name. ``commit`` is ``None`` outside git.
+    ``modules`` has the number of lines of each module's source, ``kernels`` the definition of each kernel as a new GPU
+    sees it, and ``alternatives`` the further definitions for older GPUs. ``other_sources`` are .cu files next to the
+    modules, which Candle links and does not load by name; ``launchers`` are the functions of these that it declares.
+    ``commit`` is ``None`` outside of git.
     """
 
     path: Path
@@ -61,7 +61,10 @@ class Checkout:
 
 
 def read_checkout(path: Path, jobs: int = 2) -> Checkout:
-    """Scans the kernel modules below ``path``; raises ``CheckoutError``, ``RustError`` or ``ScanError``."""
+    """Read the kernel sources of the checkout ``path``, with ``jobs`` preprocessors at a time.
+
+    Raises ``CheckoutError``, ``RustError`` and ``ScanError``.
+    """
     folder = kernel_folder(path)
     names = _modules(folder)
     sources = [folder / name for name in names]
@@ -90,7 +93,7 @@ def read_checkout(path: Path, jobs: int = 2) -> Checkout:
 
 
 def kernel_folder(path: Path) -> Path:
-    """The folder of kernel sources in the checkout ``path``; raises ``CheckoutError`` when it is not there."""
+    """The folder of kernel sources in the checkout ``path``. Raises ``CheckoutError`` where it is not there."""
     if not path.is_dir():
         raise CheckoutError(f"{path} is not a folder; give the root of a Candle checkout")
     folder = path / KERNEL_FOLDER
@@ -100,7 +103,8 @@ def kernel_folder(path: Path) -> Path:
 
 
 def declared_launchers(folder: Path) -> dict[str, ForeignFunction]:
-    """The foreign functions of ffi.rs in ``folder``, by name; none without the file. Raises ``RustError``."""
+    """The foreign functions that ffi.rs in ``folder`` declares, by name; none without that file. Raises
+    ``RustError``."""
     file = folder / LAUNCHERS
     if not file.is_file():
         return {}

@@ -30,7 +30,7 @@ _WIDE = 8
 
 @dataclass(frozen=True)
 class ChangedKernel:
-    """A kernel whose parameters are not the specs': where Candle defines it, and the first difference in words."""
+    """A kernel whose parameters differ from the spec's: where Candle defines it, and the first difference in words."""
 
     kernel: Kernel
     definition: Definition
@@ -39,20 +39,20 @@ class ChangedKernel:
 
 @dataclass(frozen=True)
 class Move:
-    """A kernel that Candle defines on another line than the specs say."""
+    """A kernel that Candle defines on another line than the spec says."""
 
     kernel: Kernel
     definition: Definition
 
     @property
     def place(self) -> str:
-        """``file.cu:line`` of today."""
+        """Where Candle defines it now: ``file.cu:line``."""
         return place(self.definition)
 
 
 @dataclass(frozen=True)
 class Length:
-    """A source whose number of lines is not the specs'."""
+    """A source with another number of lines than the spec says."""
 
     module: str
     source: str
@@ -62,7 +62,8 @@ class Length:
 
 @dataclass(frozen=True)
 class LauncherDrift:
-    """Launchers that only one of checkout and specs has, and those whose parameters differ, each with how."""
+    """The launchers that only the checkout or only the specs have, and those whose parameters differ, with the
+    difference."""
 
     new: tuple[ForeignFunction, ...] = ()
     gone: tuple[Kernel, ...] = ()
@@ -75,7 +76,7 @@ class LauncherDrift:
 
 @dataclass(frozen=True)
 class Drift:
-    """All differences between a checkout and the specs, each in the order of the specs or of the sources."""
+    """All differences between a checkout and the specs, in the order of the specs or of the sources."""
 
     new: tuple[Definition, ...]
     gone: tuple[Kernel, ...]
@@ -90,12 +91,12 @@ class Drift:
 
 
 def place(definition: Definition) -> str:
-    """``file.cu:line`` of a definition, as the specs' ``upstream`` spells it."""
+    """Where a definition is, as ``upstream`` in the specs spells it: ``file.cu:line``."""
     return f"{definition.file.name}:{definition.line}"
 
 
 def compare(checkout: Checkout, specs: Specs) -> Drift:
-    """What ``checkout`` defines against what ``specs`` say."""
+    """The differences between what ``checkout`` defines and what ``specs`` say."""
     common = [(kernel, checkout.kernels[name]) for name, kernel in specs.kernels.items() if name in checkout.kernels]
     seconds = [
         (specs.kernels[definition.name], definition)
@@ -121,7 +122,8 @@ def compare(checkout: Checkout, specs: Specs) -> Drift:
 
 
 def parameter_difference(kernel: Kernel, definition: Definition) -> str | None:
-    """The first difference between the spec's parameters and the definition's, in words, or ``None``."""
+    """The first difference between the spec's parameters and those of the definition, in words; ``None`` where they are
+    the same."""
     for position, (want, have) in enumerate(zip(kernel.params, definition.params, strict=False), 1):
         if not _same_type(want, have):
             return f"parameter {position} is {have.type} {have.name}, the spec has {describe_parameter(want)}"
@@ -140,13 +142,14 @@ def _same_type(want: Parameter, have: Param) -> bool:
 
 
 def describe_parameter(parameter: Parameter) -> str:
-    """A parameter as a spec writes it."""
+    """The parameter as it is written in a spec."""
     dtype = parameter.dtype.removesuffix("*")
     return f"{parameter.name}: {parameter.role} {dtype}{'*' if parameter.pointer else ''}"
 
 
 def compare_launchers(declared: Mapping[str, ForeignFunction], launchers: Mapping[str, Kernel]) -> LauncherDrift:
-    """What ``declared`` has against ``launchers``, those of the specs; nothing where the specs have none."""
+    """The differences between the launchers that a checkout declares and those of the specs; none where the specs have
+    none."""
     if not launchers:
         return LauncherDrift()
     common = [(launcher, declared[name]) for name, launcher in launchers.items() if name in declared]

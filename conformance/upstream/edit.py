@@ -18,7 +18,7 @@ from conformance.upstream.compare import Drift, Move
 
 @dataclass(frozen=True)
 class ScalarPlace:
-    """Where a scalar is in the text of a file, by character; ``aligned`` in a list, whose columns line up."""
+    """The characters of a file's text that are one scalar. ``aligned``: it is in a list whose columns line up."""
 
     start: int
     end: int
@@ -27,7 +27,7 @@ class ScalarPlace:
 
 @dataclass(frozen=True)
 class Edit:
-    """The characters from ``start`` to ``end`` of a text, replaced by ``text``."""
+    """A replacement: the characters from ``start`` to ``end`` of a text become ``text``."""
 
     start: int
     end: int
@@ -35,9 +35,9 @@ class Edit:
 
 
 def updated_specs(folder: Path, specs: Specs, drift: Drift) -> dict[Path, str]:
-    """The new text of each spec file whose upstream lines or source length ``drift`` changes.
+    """The new text of each spec file in which ``drift`` changes upstream lines or source lengths.
 
-    Raises ``SpecError`` where one number of a file would have to be two.
+    Raises ``SpecError`` where one number in a file would have to become two.
     """
     texts: dict[Path, str] = {}
     moved = [move for move in drift.moved if not leaves_its_file(specs, move)]
@@ -60,12 +60,13 @@ def updated_specs(folder: Path, specs: Specs, drift: Drift) -> dict[Path, str]:
 
 
 def leaves_its_file(specs: Specs, move: Move) -> bool:
-    """Whether the kernel is now in another source than its spec's: no number says that."""
+    """Whether the kernel is in another source now than its spec says, which no change of a number can express."""
     return move.definition.file.name != specs.modules[move.kernel.module].source
 
 
 def replaced(path: Path, text: str, values: Mapping[Location, int]) -> str:
-    """``text`` with the scalars at the given locations replaced; ``path`` is for the message of a ``SpecError``."""
+    """``text`` with new ``values`` for the scalars at some locations. ``path`` is for the message of a
+    ``SpecError``."""
     known = places(text)
     edits: dict[ScalarPlace, int] = {}
     for location, value in values.items():
@@ -82,7 +83,7 @@ def replaced(path: Path, text: str, values: Mapping[Location, int]) -> str:
 
 
 def fitted(text: str, spot: ScalarPlace, new: str) -> Edit:
-    """The edit that puts ``new`` at ``spot``, with the columns of a list kept where the blanks allow it."""
+    """The edit that writes ``new`` at ``spot``. In an aligned list the columns stay, if the blanks allow it."""
     start, width = spot.start, spot.end - spot.start
     if spot.aligned and len(new) < width:
         new = new.rjust(width)
@@ -92,14 +93,14 @@ def fitted(text: str, spot: ScalarPlace, new: str) -> Edit:
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """``text`` with all of ``edits``, whose positions are those of the text as it is."""
+    """``text`` after all ``edits``, whose positions refer to the text before them."""
     for edit in sorted(edits, key=lambda one: one.start, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
 
 
 def places(text: str) -> dict[Location, ScalarPlace]:
-    """The place of every scalar value of a YAML text by its path, mapping keys as text."""
+    """The place of every scalar of a YAML text, by its path. Keys of mappings are texts."""
     found: dict[Location, ScalarPlace] = {}
     # The Python parser: its marks count characters, libyaml's do not.
     root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -133,7 +134,8 @@ def node_at(text: str, location: Location) -> yaml.Node | None:
 
 
 def put_keys(text: str, location: Location, items: Mapping[str, str]) -> Edit | None:
-    """Keys more at the end of the mapping at ``location``; ``None`` where it has one of them already."""
+    """The edit that adds ``items`` at the end of the mapping at ``location``; ``None`` where it has one of the keys
+    already."""
     node = node_at(text, location)
     if not isinstance(node, yaml.MappingNode) or any(str(known.value) in items for known, _ in node.value):
         return None
@@ -149,7 +151,10 @@ def put_keys(text: str, location: Location, items: Mapping[str, str]) -> Edit | 
 
 
 def put_rule(text: str, location: Location, rule: Callable[[int], str], flow: str) -> Edit | None:
-    """An entry more at the end of the list at ``location``: ``rule`` of the dashes' column, ``flow`` in brackets."""
+    """The edit that adds an entry at the end of the list at ``location``.
+
+    In a block list it is ``rule(column)``, with the column of the dashes, in a list in brackets it is ``flow``.
+    """
     node = node_at(text, location)
     if not isinstance(node, yaml.SequenceNode):
         return None

@@ -27,9 +27,10 @@ Values = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Addition:
-    """How kernels are added: the file's new text, the first line that changed, the lines to show, and what kind it is.
+    """A way to add kernels to a spec: the file's new text, the first changed line, the lines to show, and the kind of
+    the change.
 
-    ``joins`` says that a rule of the stanza covers the new kernels as it stands, so that there is no tolerance to give.
+    ``joins`` says that a rule of the stanza holds for the new kernels as it is, so that no tolerance has to be given.
     """
 
     path: Path
@@ -52,11 +53,12 @@ class Origin:
 
     @property
     def place(self) -> Location:
+        """The path of the stanza in the YAML."""
         return ("families", self.index)
 
 
 def origin_of(folder: Path, like: Kernel) -> Origin:
-    """Where the specs in ``folder`` define ``like``."""
+    """The stanza in the specs of ``folder`` that defines ``like``."""
     path = folder / f"{like.module}.yaml"
     document = read_document(path)
     spec = SpecFile.model_validate(document.data)
@@ -66,12 +68,12 @@ def origin_of(folder: Path, like: Kernel) -> Origin:
 
 
 def additions_like(origin: Origin, lines: Mapping[str, int], bound: Bound | None) -> Iterator[Addition]:
-    """Ways to add the kernels of ``lines`` (their upstream lines by name), shaped like that of ``origin``.
+    """Ways to add the kernels of ``lines`` (upstream line by name), shaped like the kernel of ``origin``.
 
-    ``bound`` is their tolerance where no rule of the stanza covers them; ``None`` gives them the kernel's own. The
-    smallest edit comes first: entries of the row or table where the names fit the template of the stanza, then a
-    stanza of their own. Whether the specs still load is for the caller to see. Raises ``SpecError`` for names that
-    neither can hold.
+    ``bound`` is their tolerance where no rule of the stanza holds for them; ``None`` stands for the tolerance of the
+    kernel of ``origin``. The smallest edit comes first: entries of the row or table, if the names fit the template of
+    the stanza; then a stanza of their own. The caller has to find out whether the specs still load. Raises
+    ``SpecError`` for names that neither can express.
     """
     text, stanza = origin.text, origin.stanza
     found = {name: _fitting(stanza, name, origin.like) for name in lines}
@@ -86,7 +88,7 @@ def additions_like(origin: Origin, lines: Mapping[str, int], bound: Bound | None
 
 
 def check_new(specs: Specs, folder: Path, names: Sequence[str]) -> None:
-    """Raises ``SpecError`` for names that are taken."""
+    """Raises ``SpecError`` for those of ``names`` that a kernel has already."""
     there = specs.entries
     taken = [there[name] for name in names if name in there]
     if taken:

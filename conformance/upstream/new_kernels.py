@@ -25,18 +25,18 @@ _WIDEST = 120
 
 @dataclass(frozen=True)
 class Bound:
-    """A rule's bounds as YAML: ``2``, or ``{f32: 2, f64: 1}`` by dtype."""
+    """A tolerance as YAML: ``2``, or ``{f32: 2, f64: 1}`` by dtype."""
 
     ulp: str
     library_ulp: str
     source: str
 
     def flow(self, when: Mapping[str, Sequence[str]]) -> str:
-        """The rule for the kernels of ``when`` on one line, in braces."""
+        """The rule for the kernels of ``when``, on one line and in braces."""
         return f"{{{', '.join(self._fields(when))}}}"
 
     def rule(self, when: Mapping[str, Sequence[str]], indent: int) -> str:
-        """The rule as an entry of a block list whose dashes stand in column ``indent``: on one line where it fits."""
+        """The rule as an entry of a block list whose dashes are in column ``indent``, on one line if it fits."""
         line = f"{' ' * indent}- {self.flow(when)}"
         return (
             line if len(line) <= _WIDEST else f"{' ' * indent}- " + f"\n{' ' * (indent + 2)}".join(self._fields(when))
@@ -55,7 +55,8 @@ STAND_IN = Bound("0", "0", "stands in while the edit is tried")
 
 
 def given_bound(ulp: str, library_ulp: str, source: str) -> Bound:
-    """What a user gave; raises ``SelectionError`` for steps that are none and for a source without content."""
+    """The tolerance that the user gave. Raises ``SelectionError`` for a number of ulp that is none, and for an empty
+    source."""
     text = " ".join(source.split())
     if not text or text == TODO:
         raise SelectionError("the tolerance has no source; say where the bound comes from, such as 'bit copy'")
@@ -63,12 +64,12 @@ def given_bound(ulp: str, library_ulp: str, source: str) -> Bound:
 
 
 def like_bound(tolerance: Tolerance) -> Bound:
-    """The bound that a kernel has."""
+    """The tolerance of an existing kernel."""
     return Bound(str(tolerance.ulp), str(tolerance.library_ulp), tolerance.source)
 
 
 def scalar(text: str) -> str:
-    """``text`` as a YAML scalar inside of ``[]`` or ``{}``: quoted where YAML would read something else."""
+    """``text`` as a YAML scalar for use inside of ``[]`` or ``{}``: quoted if YAML would read something else."""
     try:
         plain = yaml.safe_load(f"[{text}]") == [text]
     except yaml.YAMLError:
@@ -94,10 +95,10 @@ def _number(what: str, text: str) -> str:
 
 
 def expanded(patterns: Iterable[str], spelling: Mapping[str, str]) -> list[str]:
-    """The names that ``patterns`` stand for, each once: ``usquare_{f32,f16}`` is two.
+    """The names that ``patterns`` stand for, each once: ``usquare_{f32,f16}`` stands for two.
 
-    A value in braces that ``spelling`` has (the dtype of a stanza, say) becomes its spelling in kernel names. Raises
-    ``SelectionError`` for what is not a C name then.
+    A value in braces that is in ``spelling``, such as a dtype, is replaced by its spelling in kernel names. Raises
+    ``SelectionError`` for a result that is no name in C.
     """
     names: list[str] = []
     for pattern in patterns:
@@ -123,7 +124,7 @@ def _product(pattern: str, spelling: Mapping[str, str]) -> Iterator[str]:
 
 
 def split_dtype(name: str) -> tuple[str, str]:
-    """The name without its last dtype, and how that is spelled (empty where it ends in none)."""
+    """The name without the dtype at its end, and the dtype as it is spelled there; "" where the name ends in none."""
     for spelled in SPELLINGS:
         if name.endswith(f"_{spelled}"):
             return name.removesuffix(f"_{spelled}"), spelled
@@ -131,9 +132,9 @@ def split_dtype(name: str) -> tuple[str, str]:
 
 
 def lines_of(names: Sequence[str], text: str) -> dict[str, int]:
-    """The upstream line of each name: ``text`` is one number for all, or ``f32:12,f16:40`` by dtype or name.
+    """The upstream line of each name. ``text`` is one number for all, or ``f32:12,f16:40`` by dtype or name.
 
-    Raises ``SelectionError`` where a name has no line, and for a key that no name has.
+    Raises ``SelectionError`` where a name has no line, and for a key that fits no name.
     """
     if _LINE.fullmatch(text):
         return dict.fromkeys(names, int(text))

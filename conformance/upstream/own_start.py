@@ -113,7 +113,8 @@ extern "C" __global__ void {name}(size_t numel, size_t num_dims, const size_t *i
 
 @dataclass(frozen=True)
 class Start:
-    """Files to write, by path relative to the port's folder, and those that are there already and stay."""
+    """The files to write, by path relative to the port's folder, and those that are there already and stay as they
+    are."""
 
     name: str
     files: Mapping[Path, str]
@@ -168,10 +169,9 @@ def _relative(path: Path, folder: Path) -> Path:
 
 
 def own_start(folder: Path, names: Sequence[str], schemas: Mapping[str, str], config: Config | None = None) -> Start:
-    """The start of own kernels ``names``, such as ``fadd_{f32,f64}``, in the port at ``folder``; ``schemas`` are JSON
-    Schemas by file name, ``config`` is what the port's file declares, if there is one.
+    """The files that start own kernels called ``names``, such as ``fadd_{f32,f64}``, in the port at ``folder``.
 
-    Raises ``UsageError`` for names that are none, for files that are there already, and for a port of one file.
+    ``schemas`` are JSON Schemas by file name. Raises ``UsageError`` for names that are none, and for files that exist.
     """
     if len(names) != 1:
         raise UsageError("new --own starts one group of kernels; give one NAME, such as 'fadd_{f32,f64}'")

@@ -18,9 +18,9 @@ _PARSER = Parser(_LANGUAGE)
 
 
 class RustError(UserError, ValueError):
-    """A Rust source that cannot be read or parsed.
+    """A Rust source cannot be read or parsed.
 
-    The message is one sentence, ``FILE:LINE: what is wrong; what to do``.
+    The message is one sentence: ``FILE:LINE: what is wrong; what to do``.
     """
 
     def __init__(self, path: Path | str, line: int | None, problem: str) -> None:
@@ -30,23 +30,23 @@ class RustError(UserError, ValueError):
 
 
 def parse(source: bytes) -> Node:
-    """The root of the tree of ``source``; parts that are not Rust are nodes of type ERROR in it."""
+    """The syntax tree of ``source``. Parts that are no Rust are nodes of type ERROR in it."""
     return _PARSER.parse(source).root_node
 
 
 def query(pattern: str) -> Query:
-    """A tree-sitter query over Rust."""
+    """A query of tree-sitter over Rust."""
     return Query(_LANGUAGE, pattern)
 
 
 def matches(pattern: Query, root: Node) -> list[Node]:
-    """The nodes that ``pattern`` captures, in the order of the text, an outer one before those in it."""
+    """The nodes that ``pattern`` captures, in the order of the text; an outer node comes before those inside of it."""
     found = [node for nodes in QueryCursor(pattern).captures(root).values() for node in nodes]
     return sorted(found, key=lambda node: (node.start_byte, -node.end_byte))
 
 
 def read_rust(path: Path) -> bytes:
-    """The text of a Rust file; raises ``RustError`` for one that cannot be read or is not text."""
+    """The bytes of a Rust file. Raises ``RustError`` for one that cannot be read or is no text."""
     try:
         source = read_bytes(path)
         source.decode()
@@ -58,7 +58,7 @@ def read_rust(path: Path) -> bytes:
 
 
 def parse_file(path: Path) -> Node:
-    """The tree of a Rust file; raises ``RustError`` for one that cannot be read or is not valid Rust."""
+    """The syntax tree of a Rust file. Raises ``RustError`` for one that cannot be read or is no valid Rust."""
     root = parse(read_rust(path))
     wrong = first_error(root)
     if wrong is not None:
@@ -67,7 +67,7 @@ def parse_file(path: Path) -> Node:
 
 
 def first_error(node: Node) -> Node | None:
-    """The first place at which the source is not Rust."""
+    """The first node that is no Rust; ``None`` where all is."""
     if not node.has_error:
         return None
     # No recursion: what is not Rust may be nested to any depth.
@@ -80,17 +80,17 @@ def first_error(node: Node) -> Node | None:
 
 
 def text_of(node: Node | None) -> str:
-    """The source text of ``node``, empty for none."""
+    """The source text of ``node``; "" for ``None``."""
     return "" if node is None or node.text is None else node.text.decode()
 
 
 def line_of(node: Node) -> int:
-    """The line on which ``node`` begins, from 1."""
+    """The line on which ``node`` begins, counted from 1."""
     return node.start_point[0] + 1
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """``node`` and everything below it, in the order of the text."""
+    """``node`` and all nodes below it, in the order of the text."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -107,7 +107,7 @@ class Type:
 
 
 def type_of(node: Node | None) -> Type | None:
-    """A type node as a ``Type``; ``None`` for what is not a named type."""
+    """The ``Type`` of a type node; ``None`` for what is no named type."""
     if node is None:
         return None
     if node.type in ("type_identifier", "primitive_type", "identifier", "self"):
@@ -128,22 +128,22 @@ def type_of(node: Node | None) -> Type | None:
 
 
 def field_of(node: Node | None, field: str) -> Node | None:
-    """The child of ``node`` that is its ``field``; ``None`` below none."""
+    """The child of ``node`` in the field ``field``; ``None`` where there is none."""
     return None if node is None else node.child_by_field_name(field)
 
 
 def children(node: Node | None) -> list[Node]:
-    """The named nodes directly below ``node`` without comments; none below none."""
+    """The named nodes directly below ``node``, without comments."""
     return [] if node is None else [child for child in node.named_children if "comment" not in child.type]
 
 
 def path_of(node: Node) -> tuple[str, ...]:
-    """The parts of ``a::b::c``, without type arguments."""
+    """The parts of a path such as ``a::b::c``, without type arguments."""
     return tuple(re.sub(r"<.*", "", part.strip()) for part in text_of(node).split("::"))
 
 
 def ancestors(node: Node) -> Iterator[tuple[Node, Node]]:
-    """Each node round ``node``, from the innermost, with the child of it on the way."""
+    """The nodes around ``node``, the innermost first, each with its child on the way to ``node``."""
     outer = node.parent
     while outer is not None:
         yield outer, node
@@ -151,7 +151,7 @@ def ancestors(node: Node) -> Iterator[tuple[Node, Node]]:
 
 
 def attributes_of(node: Node) -> list[str]:
-    """The ``#[...]`` before ``node``."""
+    """The attributes (``#[...]``) that stand before ``node``."""
     found = []
     sibling = node.prev_named_sibling
     while sibling is not None and (sibling.type == "attribute_item" or "comment" in sibling.type):

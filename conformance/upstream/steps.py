@@ -12,7 +12,10 @@ from conformance.upstream.like import Addition
 
 
 def what_else(addition: Addition, names: Sequence[str], like: Kernel, unset: bool) -> Iterator[str]:
-    """The steps after ``addition`` of kernels like ``like``; ``unset`` says that their tolerance was not given."""
+    """The steps that remain after ``addition`` of the kernels ``names``, which are like ``like``.
+
+    ``unset`` says that no tolerance was given for them.
+    """
     new = ", ".join(names)
     op = like.variant.get("op", "")
     spec = f"{addition.path.parent.name}/{addition.path.name}:{addition.line}"

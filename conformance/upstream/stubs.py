@@ -14,7 +14,7 @@ from conformance.upstream.new_kernels import split_dtype
 
 @dataclass(frozen=True)
 class Stub:
-    """A stanza for ``module``, and whether the module has a spec file to paste it into."""
+    """A stanza for ``module``, and whether that has a spec file already."""
 
     module: str
     known: bool
@@ -22,7 +22,7 @@ class Stub:
 
 
 def stubs(definitions: Iterable[Definition], specs: Specs) -> list[Stub]:
-    """A stanza for each group of new kernels that differ in their last dtype only."""
+    """A stanza for each group of new kernels that only differ in the dtype at the end of the name."""
     groups: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, Definition]]] = {}
     for definition in definitions:
         root, spelled = split_dtype(definition.name)
