@@ -355,18 +355,23 @@ class Parity:
         ]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Remember the kernels that are left after deselection; the judge compiles for these only."""
         self._chosen = [item.kernel for item in session.items if isinstance(item, KernelItem)]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Count the kernels before other plugins deselect some."""
         self._collected = sum(isinstance(item, KernelItem) for item in items)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker of pytest-xdist whether pytest was given a path."""
         node.workerinput[KEY] = self._port.bare
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
+        """Take from a worker of pytest-xdist that has ended how many kernels it collected, and whether it knew the
+        port."""
         if hasattr(node, "workeroutput"):  # of a worker that ended by itself; one in another folder knows no port
             self._collected = node.workeroutput.get(KEY, 0)
             self._stranger = KEY not in node.workeroutput

@@ -16,11 +16,11 @@ from conformance.port.declared.known import Settled, excluded, settle
 
 @dataclass
 class Result:
-    """A run: what it ran on, each judged kernel's outcome, when it started (UTC) and how many seconds it took.
+    """The result of a run: the outcome of each judged kernel, what it ran on, when it started (UTC), and its seconds.
 
-    ``selected`` are the names of all kernels that were asked for: an interrupted run has outcomes of some of them.
-    ``warnings`` is what went wrong without costing a verdict, ``printed`` what kernels printed. ``interrupted`` says
-    that the run was stopped before its end, ``partly`` names kernels of which only some cases were asked for.
+    ``selected`` are the names of all kernels that were asked for; an interrupted run has outcomes for some of them.
+    ``warnings`` are about what went wrong without affecting a verdict, ``printed`` is what kernels printed.
+    ``interrupted`` says that the run was stopped, and ``partly`` names kernels of which only some cases were asked for.
     """
 
     setup: Setup
@@ -39,8 +39,10 @@ class Result:
     """The length of each source that defines a judged kernel, by label."""
 
     def placed(self) -> Result:
-        """The same with the lines of kernels that fail, and the lengths of sources. What was interrupted is to end
-        soon: no source is read for it."""
+        """The same result with the lines of failing kernels and the lengths of sources.
+
+        For an interrupted run no source is read, as it is to end soon.
+        """
         if not self.mode.trees:
             return self
         tree = self.mode.trees[0]
@@ -48,7 +50,8 @@ class Result:
         return replace(self, outcomes=outcomes, source_lines=source_lines(outcomes.values(), tree))
 
     def settled(self, kernels: Collection[str], launchers: Collection[str] = ()) -> Settled:
-        """What the port's declarations make of the outcomes; ``kernels`` and ``launchers`` are those of the specs."""
+        """The outcomes after the port's declarations are applied. ``kernels`` and ``launchers`` are the names that the
+        specs have."""
         declared = self.mode.trees[0].declared if self.mode.trees else NOTHING
         rows, runtime = declared.known_failures, self.setup.runtime
         recorded = self.mode.traces is not None
@@ -61,12 +64,13 @@ class Result:
         return Settled({**found.reasons, **gone.reasons}, tuple(f"{declared.file}: {problem}" for problem in problems))
 
     def reason_of(self, outcome: Outcome) -> str | None:
-        """Why the kernel of ``outcome`` fails, where the port declares every one of its failures."""
+        """The declared reason why the kernel of ``outcome`` fails, if the port declares all its failures; else
+        ``None``."""
         return replace(self, outcomes={outcome.name: outcome}).settled(()).reasons.get(outcome.name)
 
     @property
     def infrastructure(self) -> tuple[str, ...]:
-        """What went wrong that cost a verdict and is not a kernel's doing, each once."""
+        """Sentences about everything that cost a verdict and was no kernel's doing, each once."""
         messages = [outcome.message or "" for outcome in self.outcomes.values() if outcome.status == "not_run"]
         found = [text.removeprefix(INFRASTRUCTURE) for text in messages if text.startswith(INFRASTRUCTURE)]
         return tuple(dict.fromkeys(found))

@@ -49,7 +49,7 @@ _NO_MATTER = {
 
 
 class KeptVerdicts:
-    """Those of a run, as its ``setup`` and ``mode`` say, on what is ``ready``."""
+    """The kept verdicts that a run can use, given its ``setup`` and ``mode`` and what is ``ready``."""
 
     def __init__(self, setup: Setup, mode: PortMode, ready: Ready) -> None:
         self._uses = setup.reuse and isinstance(mode, JudgeGenerated) and runtime_kind(setup.runtime).on_host
@@ -63,9 +63,12 @@ class KeptVerdicts:
         code: str,
         loaded: Callable[[], Mapping[str, bytes]],
     ) -> str | None:
-        """Of the verdict on ``cases`` of ``kernel`` in the code object with digest ``code``, one of those that its
-        process has ``loaded``; ``None`` keeps none, as where the kernel may depend on more than that object: on another
-        library, on what it asks the system for, or on code of another object that ran while that was loaded."""
+        """The key of the verdict on ``cases`` of ``kernel`` in the code object with the digest ``code``.
+
+        ``loaded`` gives all code objects of its process. ``None`` means that no verdict is kept, because the kernel may
+        depend on more than its code object: on another library, on what it asks the system for, or on code that ran
+        while another object was loaded.
+        """
         if not self._uses or not code or not _stands_alone(code, loaded()):
             return None
         settings = {name: value for name, value in to_map(self._setup)["data"].items() if name not in _NO_MATTER}
@@ -75,12 +78,12 @@ class KeptVerdicts:
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
     def find(self, key: str | None) -> Outcome | None:
-        """The outcome that was kept as ``key``."""
+        """The outcome that was kept under ``key``; ``None`` where there is none."""
         content = None if key is None else self._folder.read(key)
         return None if content is None else Outcome.model_validate_json(content).model_copy(update={"kept": True})
 
     def keep(self, key: str | None, outcome: Outcome) -> None:
-        """Keep ``outcome`` where it is a pass."""
+        """Keep ``outcome`` under ``key`` if it is a pass."""
         if key is not None and outcome.status == "pass":
             with self._folder.turn(key, 0.0) as ours:
                 if ours:

@@ -33,19 +33,19 @@ FoundCallback = Callable[[Compiled | Outcome, str | None], None]
 
 
 def nothing_found(answer: Compiled | Outcome, reason: str | None) -> None:
-    """The ``FoundCallback`` that does nothing."""
+    """A ``FoundCallback`` that does nothing."""
 
 
 def no_progress(what: str, done: int, total: int) -> None:
-    """The ``ProgressCallback`` that does nothing."""
+    """A ``ProgressCallback`` that does nothing."""
 
 
 @dataclass
 class Compilation:
-    """What came of compiling a tree's sources, by label.
+    """What became of a tree's sources, by label.
 
-    ``broken`` holds the first error of those that do not compile or load, ``unavailable`` why nothing is known of
-    others, ``logs`` whole errors.
+    ``broken`` has the first error of each that does not compile or load. ``unavailable`` says for others why nothing is
+    known of them. ``logs`` are the compilers' logs.
     """
 
     broken: dict[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Compilation:
     warnings: list[str] = field(default_factory=list)
 
     def add(self, answer: Compiled, tree: Tree) -> None:
-        """Take what became of a source of ``tree``."""
+        """Add the ``answer`` about a source of ``tree``."""
         self.warnings += answer.warnings
         if answer.build != "kernels":
             return  # the launchers that need the library report its errors
@@ -66,7 +66,7 @@ class Compilation:
 
 
 def answers(pool: Pool, requests: Sequence[Request], what: str, on_progress: ProgressCallback) -> Iterator[Answer]:
-    """What ``pool`` answers to ``requests``. Raises ``EngineError``."""
+    """The answers of ``pool`` to ``requests``, as they come. Raises ``EngineError``."""
     on_progress(what, 0, len(requests))
     for count, answer in enumerate(pool.answers(requests), 1):
         yield answer
@@ -74,13 +74,15 @@ def answers(pool: Pool, requests: Sequence[Request], what: str, on_progress: Pro
 
 
 def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], judges: int | None = None) -> list[Request]:
-    """Requests for what is compiled for ``kernels``: the sources named after their modules, or all of a tree where one
-    of the modules has none, first those with most kernels, which as a rule take longest; and the libraries of their
-    launchers.
+    """The requests for everything that is compiled for ``kernels``.
 
-    A library takes longest of all, and no kernel can be judged for it: it comes first where there are more ``judges``
-    than libraries, else last. Where the number of judges is given, a source may be compiled in parts, for which there
-    are requests enough to keep several judges busy."""
+    These are the sources that are named after the kernels' modules; if a module has none, all sources of the tree; and
+    the libraries of launchers. Sources with most kernels come first, as they usually take longest.
+
+    A library takes longest of all, but no kernel waits for it. It comes first if there are more ``judges`` than
+    libraries, else last. If the number of judges is given, a source may be compiled in parts, with enough requests to
+    keep several judges busy.
+    """
     modules = Counter(kernel.module for kernel in kernels if kernel.build == "kernels")
     launchers = [kernel.name for kernel in kernels if kernel.build == "launchers"]
     alone, linked = list[Request](), list[Request]()
@@ -100,7 +102,7 @@ def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel], judges: int | N
 
 
 class Interrupted(BaseException):
-    """A run that was stopped, with what it had until then and what stopped it."""
+    """A run that was stopped: the result that it had so far, and what stopped it."""
 
     def __init__(self, result: Result, cause: BaseException) -> None:
         super().__init__("the run was stopped")
@@ -117,13 +119,13 @@ def run(
     journal: Journal | None = None,
     on_found: FoundCallback = nothing_found,
 ) -> Result:
-    """Run the cases of ``kernels`` as ``mode`` says, with ``jobs`` judges spread over the setup's devices.
+    """Run the cases of ``kernels`` as ``mode`` says, with ``jobs`` judges on the devices of the setup.
 
-    ``on_found`` is told what comes of each source, its error in one line, and of each kernel as it comes. ``cases``
-    restricts a kernel to the given case ids; ``journal`` has the outcomes of an earlier run that are kept, and gets
-    each new one. Raises ``EngineError`` when no judge or executor can be set up or a request is refused,
-    and, with a journal, ``Interrupted`` in place of a ``KeyboardInterrupt`` or another exception that is not an
-    ``Exception``.
+    ``cases`` restricts kernels to the given case ids. ``on_found`` is told what becomes of each source (its error in
+    one line) and of each kernel. ``journal`` has the outcomes of an earlier run, which are kept, and gets each new one.
+
+    Raises ``EngineError`` where no judge or executor can be set up or a request is refused. With a journal it raises
+    ``Interrupted`` in place of a ``KeyboardInterrupt`` and of any other exception that is no ``Exception``.
     """
     clock = time.perf_counter()
     result = Result(setup, mode, Ready("", "", 0, "", ""), {}, datetime.now(UTC), 0.0)

@@ -10,13 +10,13 @@ from conformance.spec.kernel import Kernel
 
 
 class VendorLibraries(Finder):
-    """What ``executor`` can open; nothing is compiled, so that no source is broken."""
+    """Finds the calls of vendors' libraries that ``executor`` can open. Nothing is compiled."""
 
     def __init__(self, executor: Callable[[], Executor]) -> None:
         super().__init__()
         self._executor = executor
 
     def find(self, kernel: Kernel) -> Found:
-        """What makes a call of the library, or why nothing does. Raises ``HipError`` and ``Lost``."""
+        """The call that the kernel stands for, or why there is none. Raises ``HipError`` and ``Lost``."""
         function, about = self._executor().library(kernel.name)
         return Found(None, "not_run", None, about) if function is None else Found(function, "pass", about, None)

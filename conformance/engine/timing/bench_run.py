@@ -18,9 +18,11 @@ from conformance.spec.kernel import Kernel
 
 @dataclass(frozen=True)
 class BenchResult:
-    """What a bench run measured, or counted, each with its kernel, on what, and what it lost, of how many workloads.
+    """What a bench run came to: each measurement or count with its kernel, what it ran on, and what could not be
+    measured.
 
-    ``stopped_by`` is the signal that ended the run before its end: what it did not come to is not lost.
+    ``planned`` is the number of workloads. ``stopped_by`` is the signal that ended the run early; workloads that were
+    not reached then do not count as losses.
     """
 
     ready: Ready
@@ -41,9 +43,10 @@ def bench(
     jobs: int,
     on_progress: ProgressCallback = no_progress,
 ) -> BenchResult:
-    """Time ``kernels`` of the mode's one or two trees; ``jobs`` processes compile, one times.
+    """Time ``kernels`` of the mode's one or two trees. ``jobs`` processes compile, and one process times.
 
-    Raises ``EngineError`` when no process can be set up; a signal after the first workload is in the result.
+    Raises ``EngineError`` where no process can be set up. A signal after the first workload does not raise; it is in
+    the result.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     trees = mode.trees

@@ -49,7 +49,11 @@ SHORTEST = 1e-6
 
 @dataclass(frozen=True)
 class Timing:
-    """One kernel of one tree: milliseconds of each launch in order, and what the function takes."""
+    """The launches of one tree's kernel: the milliseconds of each, in order, and what the kernel needs.
+
+    ``registers`` and ``local`` (scratch, in bytes) are those of a thread, ``shared`` is the static shared memory of a
+    block in bytes.
+    """
 
     milliseconds: tuple[float, ...]
     registers: int
@@ -61,7 +65,8 @@ class Timing:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One case, timed for each tree in turn; ``bytes`` and ``operations`` are what its launch needs at least."""
+    """One case, timed for each tree in turn. ``bytes`` and ``operations`` are the least that the launch has to move and
+    compute."""
 
     case: str
     size: str
@@ -78,9 +83,9 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Counted:
-    """One case, launched once; ``bytes`` is what its launch needs to move at least.
+    """One case that was launched once and counted.
 
-    ``elements`` are those of its largest buffer.
+    ``bytes`` is the least that the launch has to move. ``elements`` are those of its largest buffer.
     """
 
     case: str
@@ -101,8 +106,11 @@ class Loss(Row):
 
 
 class Bench:
-    """Times launches on ``device``. ``asynchronous`` says that the device goes on while the host does; ``empty`` is a
-    kernel that takes nothing and does nothing, without which no floor is measured."""
+    """Times launches on ``device``.
+
+    ``asynchronous`` says that launches return before the device is done. ``empty`` is a kernel without parameters that
+    does nothing; without it no floor is measured.
+    """
 
     def __init__(self, device: Device, asynchronous: bool, empty: Function | None = None) -> None:
         self._device, self._empty = device, empty
@@ -112,7 +120,8 @@ class Bench:
         self._floors: dict[tuple[object, object], float] = {}
 
     def copy_gbps(self, moved: int) -> float:
-        """GB/s of a copy that reads and writes ``moved`` bytes together, to the nearest power of two."""
+        """The rate of a copy on the device, in 10^9 bytes per second, that reads and writes ``moved`` bytes together,
+        to the nearest power of two."""
         half = 1 << max(round(log2(moved)) - 1, 0)
         if half not in self._copies:
             with _rotating(self._device, [half, half], _sets(2 * half)) as places:
@@ -122,7 +131,8 @@ class Bench:
         return self._copies[half]
 
     def floor_ms(self, launch: Launch) -> float | None:
-        """Milliseconds of an empty kernel with the grid and block of ``launch``; ``None`` where a launcher has them."""
+        """The milliseconds of an empty kernel with the grid and block of ``launch``; ``None`` for a launcher, which
+        chooses its own."""
         shape = (launch.grid, launch.block)
         if self._empty is None or launch.types:
             return None
@@ -141,10 +151,10 @@ class Bench:
         trees: Sequence[tuple[str, Function]],
         own: Sequence[Launch] = (),
     ) -> Measurement:
-        """Time ``launch`` for each tree's function in turn; a tree has the name that an error is to call it by.
+        """Time ``launch`` with the function of each tree in turn. ``trees`` has a name for errors, and the function.
 
-        ``own`` has each tree's launch where their geometry or arguments differ. Raises ``HipError`` when a launch fails
-        or memory is short.
+        ``own`` has the launch of each tree where their geometry or arguments differ. Raises ``HipError`` where a launch
+        fails or there is too little memory.
         """
         moved = bytes_moved(family, launch)
         pairs = list(zip(trees, own or [launch] * len(trees), strict=True))
@@ -290,9 +300,11 @@ Start = Callable[[], None]
 def start_of(
     device: Device, function: Function, launch: Launch, addresses: Mapping[str, int], asynchronous: bool
 ) -> Start:
-    """What starts ``launch`` with each buffer's allocation at ``addresses[name]``, where ``asynchronous`` on the null
-    stream, which is the one timed. Else a launcher's call ends before it returns, and raises ``Misuse`` for what a
-    launcher must not do."""
+    """The function that starts ``launch``, with the allocation of each buffer at ``addresses[name]``.
+
+    Where launches are ``asynchronous``, it starts on the null stream, which is the one that is timed. Elsewhere a call
+    of a launcher ends before it returns, and raises ``Misuse`` for what a launcher must not do.
+    """
     if not launch.types:
         return device.prepare(function, launch, addresses).start
     filled = zip(launch.args, argument_bytes(launch, addresses), strict=True)
@@ -304,7 +316,8 @@ def start_of(
 def count(
     device: Device, kind: RuntimeKind, case: str, size: str, family: str, function: Function, launch: Launch
 ) -> Counted:
-    """Launch once, on operands that lie as allocations do on a GPU; raises ``HipError`` when that fails."""
+    """Launch once and count, with operands that lie as allocations on a GPU do. Raises ``HipError`` where the launch
+    fails."""
     assert kind.count is not None
     with _operands(device, [launch], 1) as (places,):
         prepared = device.prepare(function, launch, places)

@@ -14,7 +14,8 @@ from conformance.spec.kernel import Kernel
 
 @dataclass(frozen=True)
 class TimeTrees(Mode):
-    """Time the kernels of one tree, or of two in turn: ``bench``. A timer does it, case by case on request."""
+    """``bench``: time the kernels of one tree, or of two in turn. Timers take the place of judges, with a request for
+    each case."""
 
     process: ClassVar[str] = "conformance.engine.timing.timer"
     runs_kernels: ClassVar[bool] = True
@@ -41,10 +42,10 @@ class Timed:
 
 @dataclass(frozen=True)
 class Time(Request):
-    """Time one case of a kernel for every tree; answered by ``Timed``.
+    """Time one case of a kernel for every tree. Answered by ``Timed``.
 
-    ``size`` is what its spec calls the case's size; ``broken`` holds, per tree and by label, the sources that did not
-    compile, with the first error.
+    ``size`` is the spec's name for the size of the case. ``broken`` has, for each tree and by label, the sources that
+    do not compile, with the first error.
     """
 
     answered_by: ClassVar[type[Answer]] = Timed

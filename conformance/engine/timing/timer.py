@@ -48,7 +48,7 @@ EMPTY = KernelSource(Path(__file__).with_name("empty_kernel.hip"), Path(__file__
 
 
 class LocalLoader:
-    """Code objects loaded into this process, by the numbers that a ``Library`` knows them by."""
+    """Loads code objects into this process, and numbers them for a ``Library``."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -70,7 +70,7 @@ class LocalLoader:
 
 
 class Timer:
-    """Answers ``Compile`` and ``Time``."""
+    """A timer: answers ``Compile`` and ``Time``."""
 
     def __init__(self, _: Channel, progress: Progress, setup: Setup, mode: TimeTrees, supervisor: Supervisor) -> None:
         no_core_files()
@@ -99,7 +99,7 @@ class Timer:
             self._finders.append({finder.build: finder for finder in finders})
 
     def answer(self, request: Compile | Time) -> Compiled | Timed:
-        """Compile one source of a tree, or time one case; raises ``ValueError`` for bad input."""
+        """Compile one source of a tree, or time one case. Raises ``ValueError`` for bad input."""
         if isinstance(request, Compile):
             return compile_answer(request, self._finders[request.tree][request.build].compile)
         return self._time(request)

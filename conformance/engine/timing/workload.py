@@ -26,9 +26,10 @@ PERIOD = 1_000_003
 
 
 def workloads(kernel: Kernel, sizes: Sequence[str], cases: Sequence[str] | None) -> Iterator[tuple[str, Case]]:
-    """Size and case of what the specs have timed of ``kernel``, or of the ids ``cases`` under the size ``given``.
+    """The cases of ``kernel`` to time, each with the name of its size: those of the specs, or the case ids ``cases``
+    with the size ``given``.
 
-    Raises ``SpecError`` where a spec's row cannot be read.
+    Raises ``SpecError`` where a row of a spec cannot be read.
     """
     if cases is not None:
         yield from (("given", Case.parse(case)) for case in cases)
@@ -43,15 +44,17 @@ def workloads(kernel: Kernel, sizes: Sequence[str], cases: Sequence[str] | None)
 
 
 def large_launch(kernel: Kernel, case: Case) -> Launch:
-    """The launch of a case whose operands may be large; their data repeats. Raises ``ValueError`` for a bad case."""
+    """The launch of a case whose operands may be large; their data repeats. Raises ``ValueError`` for a case that
+    cannot be made."""
     return launch_with(kernel, case, RandomStream(case.seed(), PERIOD))
 
 
 def bytes_moved(family: str, launch: Launch) -> int:
-    """Every buffer once: read (in), written (out), or both (inout), scratch not at all; at least 1.
+    """The least number of bytes that the launch has to move: each buffer once if it is read or written, twice if both;
+    at least 1.
 
-    A buffer counts as what is allocated of it, so that a broadcast operand counts once. In families whose launches
-    touch less than that, ``_SHARES`` says how much.
+    Scratch does not count. A buffer counts with its allocated size, so that a broadcast operand counts once. In
+    families whose launches touch less than that, ``_SHARES`` says how much.
     """
     given = _Given.of(launch)
     shares = _SHARES[family](given) if family in _SHARES else {}
@@ -61,9 +64,9 @@ def bytes_moved(family: str, launch: Launch) -> int:
 
 
 def operations(family: str, launch: Launch) -> int | None:
-    """Multiplications and additions of the products and convolutions; ``None`` where memory is the limit.
+    """The multiplications and additions of a product or convolution; ``None`` for families that memory limits.
 
-    Taps that lie in the padding are counted.
+    Taps in the padding are counted too.
     """
     formula = _FORMULAS.get(family)
     return None if formula is None else formula(_Given.of(launch))
