@@ -13,6 +13,7 @@ from tests.emulate.test_programs import emulate, functions
 
 ASKED = {
     "hipGetDeviceCount": "hip_4.2",
+    "hiprtcVersion": "hip_4.2",
     "hipGraphLaunch": "hip_4.3",
     "hipStreamWaitValue32": "hip_4.4",
     "hipGraphAddHostNode": "hip_4.5",
@@ -28,16 +29,17 @@ ASKED = {
     "hipStreamGetId": "hip_7.1",
     "hipLibraryLoadData": "hip_7.2",
 }
-"""A function of each version, in AMD's library of ROCm 7.2."""
+"""A function of each version in AMD's library of ROCm 7.2, and one of hiprtc, which ROCm 6 has there too."""
 
 PROGRAM = """
 #include <stdio.h>
 {declarations}
 int main(void) {{
-  int count = -1, error = hipGetDeviceCount(&count), there = 0;
+  int count = -1, error = hipGetDeviceCount(&count), there = 0, major = 0, minor = 0;
   int (*all[])() = {{{names}}};
   for (unsigned n = 0; n < sizeof all / sizeof *all; ++n) there += all[n] != 0;
-  printf("%d %d %d\\n", error, count, there);
+  error += hiprtcVersion(&major, &minor);
+  printf("%d %d %d %d\\n", error, count, there, major);
   return 0;
 }}
 """
@@ -61,8 +63,9 @@ def program(tmp_path: Path) -> Path:
     """Linked with a library that has the functions of ``ASKED`` as AMD's has them, and returns 0 from each."""
     library, versions, made = tmp_path / "libamdhip64.so.6", tmp_path / "versions.map", tmp_path / "program"
     before, text = "", ""
-    for name, version in ASKED.items():
-        text += f"{version} {{ global: {name}; }} {before};\n"
+    for version in dict.fromkeys(ASKED.values()):
+        names = " ".join(f"{name};" for name, its in ASKED.items() if its == version)
+        text += f"{version} {{ global: {names} }} {before};\n"
         before = version
     versions.write_text(text)
     functions_of = "".join(f"int {name}(void) {{ return 0; }}\n" for name in ASKED)
@@ -79,7 +82,7 @@ def test_a_program_linked_with_amd_s_library_finds_every_version(
 ) -> None:
     monkeypatch.setenv("LD_BIND_NOW", "1")
     done = emulate("--devices", 3, "--", program)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"0 3 {len(ASKED)}\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"0 3 {len(ASKED)} 9\n", "")
 
 
 def test_every_function_with_a_version_is_there() -> None:
