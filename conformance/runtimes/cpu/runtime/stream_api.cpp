@@ -1,6 +1,8 @@
 // Streams and events.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,9 +28,10 @@ struct Stream {
   unsigned flags = 0;
   int priority = 0, device = current_device();
 };
+// When the event was recorded last. Several threads may record one event, and ask for it meanwhile.
 struct Event {
-  bool recorded = false;
-  Clock::time_point time;
+  static constexpr std::int64_t never = INT64_MIN;
+  std::atomic<std::int64_t> nanoseconds = never;
 };
 
 // The live objects of one kind; a handle is an object's address.
@@ -232,9 +235,8 @@ SIMT_API int hipEventRecord(void *e, void *stream) {
   Event *event = live<Event>().find(e);
   if (!event) return fail(InvalidHandle, "hipEventRecord: %s is not an event", pointer_text(e).c_str());
   if (keeper && keeper->records(e, stream)) return Success;
-  event->recorded = true;
   if (auto &order = expected_work().order) order->record(e, stream);
-  event->time = Clock::now();
+  event->nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
   return Success;
 }
 SIMT_API int hipEventSynchronize(void *e) {
@@ -245,8 +247,9 @@ SIMT_API int hipEventSynchronize(void *e) {
 SIMT_API int hipEventQuery(void *e) { return check_event("hipEventQuery", e); }
 SIMT_API int hipEventElapsedTime(float *milliseconds, void *from, void *to) {
   const Event *a = live<Event>().find(from), *b = live<Event>().find(to);
-  if (!milliseconds || !a || !b || !a->recorded || !b->recorded)
+  const std::int64_t begin = a ? a->nanoseconds.load() : Event::never, end = b ? b->nanoseconds.load() : Event::never;
+  if (!milliseconds || begin == Event::never || end == Event::never)
     return fail(InvalidHandle, "hipEventElapsedTime: both events must exist and have been recorded");
-  *milliseconds = std::chrono::duration<float, std::milli>(b->time - a->time).count();
+  *milliseconds = std::chrono::duration<float, std::milli>(std::chrono::nanoseconds(end - begin)).count();
   return Success;
 }
