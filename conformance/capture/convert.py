@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.capture.extents import extents, info_parameter
+from conformance.capture.inside import InnerKernel
 from conformance.capture.launches import CaptureError, RecordedBuffer, RecordedLaunch, Seen, read_launch
 from conformance.capture.usual import unusual
 from conformance.cases.case import Case
-from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
+from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar, Stream
 from conformance.cases.layouts import MAX_ELEMENTS
 from conformance.dtypes import dtype
 from conformance.replay.recorder import PART_SUFFIX, Recorder, pack_parts
@@ -41,12 +42,18 @@ class Converted:
 
 
 def to_traces(
-    seen: Sequence[Seen], kernels: Mapping[str, Kernel], folder: Path, recording: Mapping[str, Any]
+    seen: Sequence[Seen],
+    kernels: Mapping[str, Kernel],
+    folder: Path,
+    recording: Mapping[str, Any],
+    inside: Mapping[str, InnerKernel] | None = None,
 ) -> Converted:
     """Write the recorded launches of ``seen`` as traces into ``folder``, an archive per module.
 
-    A launch is the case ``KERNEL(trace=NUMBER)``. ``recording`` is what the archives say of themselves. A launch whose
-    buffers are too small for it, or too large for a case, is none. Raises ``CaptureError`` for what is no recording.
+    A launch is the case ``KERNEL(trace=NUMBER)``. One of a kernel ``inside`` of a launcher, by the kernel's name, is a
+    call of the launcher, which ``kernels`` has too. ``recording`` is what the archives say of themselves. A launch
+    whose buffers are too small for it, or too large for a case, is none. Raises ``CaptureError`` for what is no
+    recording.
     """
     found = Converted()
     modules: dict[str, dict[str, list[Seen]]] = {}
@@ -58,7 +65,7 @@ def to_traces(
     with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as parts:
         for module, launches in modules.items():
             for name, mine in launches.items():
-                _write_part(kernels[name], mine, Path(parts), found)
+                _write_part(kernels[name], inside or {}, mine, Path(parts), found)
             files = [Path(parts) / f"{name}{PART_SUFFIX}" for name in launches]
             found.cases += pack_parts(files, folder, module, recording)
             for file in files:
@@ -66,28 +73,36 @@ def to_traces(
     return found
 
 
-def _write_part(kernel: Kernel, launches: Sequence[Seen], folder: Path, found: Converted) -> None:
+def _write_part(
+    kernel: Kernel, inside: Mapping[str, InnerKernel], launches: Sequence[Seen], folder: Path, found: Converted
+) -> None:
     recorder = Recorder()
     for one in launches:
         try:
-            launch, after = to_launch(kernel, read_launch(one.file))
+            launch, after = to_launch(kernel, read_launch(one.file), inside)
         except NoCase as error:
             found.refused[one.number] = str(error)
             continue
-        other = unusual(kernel, launch.grid, launch.block, integers_of(launch))
+        # A launcher chooses the geometry itself.
+        other = None if launch.types else unusual(kernel, launch.grid, launch.block, integers_of(launch))
         if other is not None:
             found.unusual[one.number] = other
         recorder.add(Case(kernel.name, (("trace", str(one.number)),)), launch, after, label=str(one.number))
     recorder.write(folder, kernel.name)
 
 
-def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[str, NDArray[Any]]]:
-    """The launch with its arguments as ``kernel`` has them, and what each buffer held afterwards, by name.
+def to_launch(
+    kernel: Kernel, recorded: RecordedLaunch, inside: Mapping[str, InnerKernel] | None = None
+) -> tuple[Launch, dict[str, NDArray[Any]]]:
+    """The launch with its arguments as ``kernel`` has them, and what each buffer held afterwards, by name. Where
+    ``kernel`` is a launcher, what was recorded is the launch of a kernel ``inside`` of it.
 
     A buffer has the elements that belong to the launch (``conformance.capture.extents``), an output also some behind
     them. An input that was written is among the second, unless the program gave the same memory as an output. Raises
     ``NoCase``.
     """
+    if inside and recorded.kernel in inside:
+        recorded = inside[recorded.kernel].as_call(recorded)
     _check(kernel, recorded)
     given = dict(zip((parameter.name for parameter in kernel.params), recorded.args, strict=True))
     scalars = {
@@ -106,7 +121,9 @@ def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[st
     after: dict[str, NDArray[Any]] = {}
     for parameter in kernel.params:
         value = given[parameter.name]
-        if value is None and counts.get(parameter.name) == 0:
+        if parameter.role == "stream":
+            args.append(Stream(parameter.name))
+        elif value is None and counts.get(parameter.name) == 0:
             # An allocation of no bytes is a null pointer, and a tensor without elements is an argument all the same.
             empty = np.empty(0, dtype(parameter.dtype).numpy)
             args.append(Buffer(parameter.name, parameter.dtype, parameter.role, empty))
@@ -130,8 +147,10 @@ def to_launch(kernel: Kernel, recorded: RecordedLaunch) -> tuple[Launch, dict[st
             shared = parameter.role == "in" and _is_output_too(parameter.name, kernel, given, counts)
             if value.after is not None and not shared:
                 after[parameter.name] = np.frombuffer(value.after[:kept], row.numpy)
-    launch = Launch(kernel.name, recorded.grid, recorded.block, recorded.shared, tuple(args))
-    return launch, after
+    if kernel.is_host_function:
+        types = tuple("*" if parameter.pointer else parameter.dtype for parameter in kernel.params)
+        return Launch(kernel.name, (0, 0, 0), (0, 0, 0), 0, tuple(args), types), after
+    return Launch(kernel.name, recorded.grid, recorded.block, recorded.shared, tuple(args)), after
 
 
 def _check(kernel: Kernel, recorded: RecordedLaunch) -> None:

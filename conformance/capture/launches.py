@@ -16,18 +16,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.capture.plan import SAME
 from conformance.errors import UserError
 from conformance.port.declared.names import Names
 
 _LOG = "candle-parity capture log 1 "
 _LAUNCH = "candle-parity launch 1\n"
+_SPACE = "%20"
+"""In the name of a kernel that is a template: ``scaled<unsigned%20char>``."""
+
+SAME = Names()
+"""Of a port that calls every kernel as Candle does."""
 
 RECORD = "record"
 
@@ -104,14 +108,15 @@ class RecordedLaunch:
     args: tuple[bytes | RecordedBuffer | None, ...]
 
 
-def read_logs(folder: Path, names: Names = SAME) -> list[Log]:
+def read_logs(folder: Path, names: Names = SAME, launchers: Mapping[str, str] | None = None) -> list[Log]:
     """The logs of every process in ``folder``; launches are numbered in the order of their time, and kernels have
-    Candle's names, which the program's differ from as ``names`` says."""
+    Candle's names, which the program's differ from as ``names`` says, or those of their launchers."""
     logs = [log for log in map(_log, sorted(folder.glob("*.log"))) if log is not None]
     every = sorted((seen for log in logs for seen in log.launches), key=lambda seen: seen.time)
     for number, seen in enumerate(every, 1):
         seen.number = number
-        seen.kernel = names.candle(seen.kernel) or f"the port's own {seen.kernel}"
+        launcher = (launchers or {}).get(seen.kernel)
+        seen.kernel = launcher or names.candle(seen.kernel) or f"the port's own {seen.kernel}"
     return logs
 
 
@@ -137,7 +142,7 @@ def _take(line: str, log: Log, by_number: dict[int, Seen]) -> None:
     match line.split(" "):
         case ["launch", number, time, state, kernel, *shape]:
             # Of millions of launches most are equal: their texts are kept once.
-            state, kernel, text = map(sys.intern, (state, kernel, " ".join(shape)))
+            state, kernel, text = map(sys.intern, (state, kernel.replace(_SPACE, " "), " ".join(shape)))
             by_number[int(number)] = Seen(log.file, int(number), int(time), state, kernel, text)
         case ["recorded", number, size, spent]:
             seen = by_number[int(number)]

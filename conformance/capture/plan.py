@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.capture.inside import InnerKernel
+from conformance.capture.launches import SAME
 from conformance.dtypes import dtype
 from conformance.port.declared.names import Names
 from conformance.spec.kernel import Kernel, Parameter
@@ -15,9 +17,6 @@ FOLDER = "CANDLE_PARITY_CAPTURE"
 
 PLAN = "plan"
 """The name of the plan's file in that folder."""
-
-SAME = Names()
-"""Of a port that calls every kernel as Candle does."""
 
 _VERSION = "candle-parity capture plan 1"
 
@@ -32,17 +31,23 @@ class Bounds:
     most_bytes: int
 
 
-def plan_text(kernels: Iterable[Kernel], bounds: Bounds, names: Names = SAME) -> str:
-    """The plan by which launches of ``kernels``, which the port calls as ``names`` says, are recorded within
-    ``bounds``."""
+def plan_text(
+    kernels: Iterable[Kernel], bounds: Bounds, names: Names = SAME, inside: Iterable[InnerKernel] = ()
+) -> str:
+    """The plan by which launches of ``kernels``, which the port calls as ``names`` says, and of the kernels ``inside``
+    of launchers are recorded within ``bounds``."""
     lines = [_VERSION, f"first {bounds.first}", f"every {bounds.every}", f"most_bytes {bounds.most_bytes}"]
-    lines += [" ".join(("kernel", names.port(kernel.name), *map(_spelled, kernel.params))) for kernel in kernels]
+    named = [(names.port(kernel.name), kernel.params) for kernel in kernels]
+    named += [(inner.name, inner.params) for inner in inside]
+    lines += [" ".join(("kernel", name, *map(_spelled, params))) for name, params in named]
     return "\n".join(lines) + "\n"
 
 
-def write_plan(folder: Path, kernels: Iterable[Kernel], bounds: Bounds, names: Names = SAME) -> None:
+def write_plan(
+    folder: Path, kernels: Iterable[Kernel], bounds: Bounds, names: Names = SAME, inside: Iterable[InnerKernel] = ()
+) -> None:
     """Write the plan into ``folder``."""
-    (folder / PLAN).write_text(plan_text(kernels, bounds, names), encoding="utf-8")
+    (folder / PLAN).write_text(plan_text(kernels, bounds, names, inside), encoding="utf-8")
 
 
 def _spelled(parameter: Parameter) -> str:

@@ -40,20 +40,20 @@ def table(
 ) -> list[Text | Table]:
     """The figures of the kernels of the specs that were launched, and a line each on what has none.
 
-    ``verbose`` names the kernels that were never launched.
+    ``verbose`` names the kernels that were never launched, and all that are in no spec.
     """
     figures = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("kernel", "launches", "shapes", "judged", "right", "wrong"):
         figures.add_column(title, justify="left" if title == "kernel" else "right", no_wrap=True)
-    mine = [row for row in found.values() if row.name in specs.kernels]
+    known = specs.kernels | specs.launchers
+    mine = [row for row in found.values() if row.name in known]
     for row in mine:
         numbers = (row.launches, len(row.shapes), row.judged, row.right, row.wrong)
         figures.add_row(Text(row.name), *map(str, numbers), style="red" if row.wrong else "")
     lines: list[Text | Table] = [figures] if mine else []
-    others = [row for row in found.values() if row.name not in specs.kernels]
+    others = [f"{row.name} ({launches(row.launches)})" for row in found.values() if row.name not in known]
     if others:
-        count = launches(sum(row.launches for row in others))
-        lines.append(Text(f"in no spec, and not recorded: {some([row.name for row in others], _NAMED)} ({count})"))
+        lines.append(Text(f"in no spec, and not recorded: {some(others, len(others) if verbose else _NAMED)}"))
     lines += map(Text, unrecorded(seen))
     names = {one.number: one.kernel for one in seen}
     for number, why in converted.refused.items():

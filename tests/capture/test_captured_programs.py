@@ -119,6 +119,32 @@ def test_a_launch_in_an_extension_of_python_is_seen(tmp_path: Path, network: Net
     assert row(done) == [2, 1, 2, 2, 0]
 
 
+@pytest.mark.nightly("builds two runtimes and two programs")
+def test_kernels_inside_of_launchers_are_judged_by_the_launchers_or_named(tmp_path: Path, network: Network) -> None:
+    program = tmp_path / "launchers"
+    build = ("hipcc", "-O1", PROGRAMS / "launchers.hip", "-o", program)
+    assert candle_parity("emulate", "--arch", ARCH, "--", *build).returncode == 0
+    done = capture(tmp_path / "launches", program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert row(done, "launch_mmvq_gguf_quantize_q8_1_f32") == [1, 1, 1, 1, 0]
+    assert row(done, "quantize_q8_1") == [1, 1, 1, 1, 0]  # its symbol is mangled
+    others = "scaled<float,3> (1 launch), scaled<unsigned char,5> (2 launches)"
+    assert f"in no spec, and not recorded: {others}" in done.stdout
+
+
+@pytest.mark.nightly("builds two runtimes and two programs")
+def test_a_wrong_kernel_inside_of_a_launcher_is_shown_again(tmp_path: Path, network: Network) -> None:
+    program, out = tmp_path / "launchers", tmp_path / "launches"
+    build = ("hipcc", "-O1", "-DPLANTED", PROGRAMS / "launchers.hip", "-o", program)
+    assert candle_parity("emulate", "--arch", ARCH, "--", *build).returncode == 0
+    done = capture(out, program, options=("--only", "launch_mmvq*"))
+    assert done.returncode == 1
+    case = "launch_mmvq_gguf_quantize_q8_1_f32(trace=1)"
+    assert f"candle-parity replay {out} --subject reference '{case}'" in done.stdout
+    again = candle_parity("replay", out, "--subject", "reference", case)
+    assert (again.returncode, "vy[35]" in again.stdout) == (1, True)
+
+
 @pytest.mark.nightly("builds two runtimes and a program")
 def test_launches_on_a_second_device_are_judged(tmp_path: Path, network: Network) -> None:
     capturing = (sys.executable, "-m", "conformance", "capture", "-o", tmp_path / "launches", "--", sys.executable)

@@ -12,6 +12,7 @@ import pytest
 from conformance.capture import convert
 from conformance.capture.convert import NoCase, integers_of, to_launch, to_traces
 from conformance.capture.extents import _table, extents
+from conformance.capture.inside import inner_kernels
 from conformance.capture.launches import CaptureError, RecordedBuffer, RecordedLaunch, Seen, read_launch, read_logs
 from conformance.capture.plan import Bounds, plan_text
 from conformance.capture.program import RAW, About, Ended, new_recording, run_program
@@ -26,7 +27,7 @@ from conformance.capture.tally import (
 )
 from conformance.capture.usual import unusual
 from conformance.cases import cases_for, has_cases, launch_for
-from conformance.cases.launch import Buffer, Null, Scalar
+from conformance.cases.launch import Buffer, Launch, Null, Scalar
 from conformance.cases.never_launched import never_launched
 from conformance.errors import UsageError
 from conformance.outcome import Failure, KernelResult
@@ -36,7 +37,8 @@ from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.verdict.trials import expected_of
 
-KERNELS = load_specs().kernels
+KERNELS, LAUNCHERS = load_specs().kernels, load_specs().launchers
+INSIDE = inner_kernels(LAUNCHERS.values())
 HEAD = "candle-parity capture log 1 /bin/model\n"
 
 
@@ -72,7 +74,7 @@ def test_a_kernel_is_recorded_under_the_ports_name_and_judged_under_candles(tmp_
 def test_every_row_of_the_table_names_buffers_of_its_family() -> None:
     buffers = {
         kernel.launch: {parameter.name for parameter in kernel.params if parameter.pointer}
-        for kernel in KERNELS.values()
+        for kernel in (*KERNELS.values(), *LAUNCHERS.values())
     }
     assert {family: row.keys() - buffers[family] for family, row in _table().items()} == {
         family: set() for family in _table()
@@ -99,6 +101,19 @@ def test_a_null_pointer_to_no_elements_is_a_tensor_without_any() -> None:
     assert expected_of(KERNELS["uneg_f32"], launch)["out"].value.size == after["out"].size == 0
 
 
+def as_recorded(kernel: Kernel, launch: Launch) -> dict[str, bytes | RecordedBuffer | None]:
+    """The arguments of ``launch``, as if a program had made it with room behind every buffer that is read."""
+    given: dict[str, bytes | RecordedBuffer | None] = {}
+    for place, argument in enumerate(launch.args):
+        if isinstance(argument, Buffer):
+            behind = 4096 if kernel.param(argument.name).role == "in" else 0
+            content = argument.data[argument.start :].tobytes() + bytes(behind)
+            given[argument.name] = RecordedBuffer(place << 32, content, content)
+        else:
+            given[argument.name] = argument.value.tobytes() if isinstance(argument, Scalar) else None
+    return given
+
+
 @pytest.mark.parametrize("kernel", some_of_each_family(), ids=lambda kernel: kernel.name)
 def test_a_launch_keeps_all_that_its_reference_needs(kernel: Kernel) -> None:
     """As if a program had made the first generated cases, with room behind every buffer."""
@@ -107,20 +122,53 @@ def test_a_launch_keeps_all_that_its_reference_needs(kernel: Kernel) -> None:
         launch = launch_for(kernel, case, "")
         if launch.spread is not None:
             continue
-        given: list[bytes | RecordedBuffer | None] = []
-        for place, argument in enumerate(launch.args):
-            if isinstance(argument, Buffer):
-                behind = 4096 if kernel.param(argument.name).role == "in" else 0
-                content = argument.data[argument.start :].tobytes() + bytes(behind)
-                given.append(RecordedBuffer(place << 32, content, content))
-            else:
-                given.append(argument.value.tobytes() if isinstance(argument, Scalar) else None)
-        made, _ = to_launch(kernel, RecordedLaunch(kernel.name, launch.grid, launch.block, 0, tuple(given)))
+        args = tuple(as_recorded(kernel, launch).values())
+        made, _ = to_launch(kernel, RecordedLaunch(kernel.name, launch.grid, launch.block, 0, args))
         expected, found = expected_of(kernel, launch), expected_of(kernel, made)
         for name, content in found.items():
             # What is behind the output's own elements is cut off, and its length is not the launch's.
             ours, theirs = content.value, expected[name].value
             assert np.array_equal(ours.view(np.uint8), theirs[: ours.size].view(np.uint8)), (case.id, name)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "inner"),
+    [
+        ("launch_mmvq_gguf_quantize_q8_1_f16", "mmvq_gguf_quantize_q8_1_f16"),
+        ("launch_mmvq_gguf_q4_0_f32_plain", "mmvq_gguf_q4_0_f32_plain_cuda{b_size}"),
+        ("launch_mmvq_gguf_q6_k_bf16_plain", "mmvq_gguf_q6_k_bf16_plain_cuda{b_size}"),
+    ],
+)
+def test_a_launch_inside_of_a_launcher_is_the_call_of_the_launcher(launcher: str, inner: str) -> None:
+    kernel = LAUNCHERS[launcher]
+    for case in list(cases_for(kernel))[:3]:
+        launch = launch_for(kernel, case, "")
+        integers = {one.name: int(one.value) for one in launch.args if isinstance(one, Scalar)}
+        known = INSIDE[inner.format(**integers)]
+        args = as_recorded(kernel, launch)
+        recorded = RecordedLaunch(
+            known.name,
+            (1, integers.get("num_rows", 1), 1),
+            (32, 4, 1),
+            0,
+            tuple(args[one.name] for one in known.params),
+        )
+        made, _ = to_launch(kernel, recorded, INSIDE)
+        assert made.types == launch.types
+        assert [one for one in made.args if isinstance(one, Scalar)] == [
+            one for one in launch.args if isinstance(one, Scalar)
+        ]
+        expected, found = expected_of(kernel, launch), expected_of(kernel, made)
+        for name, content in found.items():
+            ours, theirs = content.value, expected[name].value
+            assert np.array_equal(ours.view(np.uint8), theirs[: ours.size].view(np.uint8)), (case.id, name)
+
+
+def test_a_launch_with_other_arguments_than_the_kernel_inside_of_a_launcher_has_is_no_case() -> None:
+    kernel = LAUNCHERS["launch_mmvq_gguf_quantize_q8_1_f32"]
+    recorded = RecordedLaunch("mmvq_gguf_quantize_q8_1_f32", (1, 1, 1), (256, 1, 1), 0, (size_t(1),))
+    with pytest.raises(NoCase, match="its arguments have"):
+        to_launch(kernel, recorded, INSIDE)
 
 
 @pytest.mark.parametrize("kernel", some_of_each_family(), ids=lambda kernel: kernel.name)

@@ -19,6 +19,8 @@
 #include <sstream>
 #include <vector>
 
+#include "names.h"
+
 namespace capture {
 namespace {
 
@@ -210,8 +212,10 @@ class Recorder {
   std::mutex &mutex() { return mutex_; }
   bool active() const { return active_; }
 
-  int launch(Gpu &gpu, const Launch &asked, const Go &go) {
+  int launch(Gpu &gpu, Launch asked, const Go &go) {
     const u64 number = ++count_;
+    // A port may call a kernel of the specs by its symbol.
+    if (!plan_->find(asked.name)) asked.name = readable(asked.name);
     const PlannedKernel *planned = plan_->find(asked.name);
     const char *state = planned ? "count" : "unknown";
     Arguments arguments;

@@ -20,6 +20,7 @@ from pathlib import Path
 from conformance.api import render
 from conformance.capture.build import front_library
 from conformance.capture.convert import Converted, to_traces
+from conformance.capture.inside import inner_kernels
 from conformance.capture.launches import Log, read_logs
 from conformance.capture.plan import Bounds, write_plan
 from conformance.capture.program import NAME, RAW, About, new_recording, run_program
@@ -96,7 +97,9 @@ def options(parser: CommandParser) -> None:
     parser.add_argument("--json", type=Path, metavar="F", help="write the record")
     parser.add_argument("--md", type=Path, metavar="F", help="write the report as Markdown")
     parser.add_argument("--html", type=Path, metavar="F", help="write the report as HTML")
-    parser.add_argument("-v", "--verbose", action="store_true", help="name the kernels that were never launched")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="name the kernels never launched, and all in no spec"
+    )
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
 
 
@@ -121,11 +124,13 @@ def command(arguments: argparse.Namespace) -> int:
     if raw.is_symlink():
         raise UsageError(f"{raw} is a symbolic link, so that what it leads to is not capture's own; record it anew")
     about = about or About.read(raw)
-    logs = read_logs(raw, about.names)
+    inside = inner_kernels(specs.launchers.values())
+    logs = read_logs(raw, about.names, {name: inner.launcher.name for name, inner in inside.items()})
     found = tallies(logs)
     try:
         _write_index(arguments.out, about, found)
-        converted = to_traces(in_order(logs), specs.kernels, arguments.out, about.recording)
+        judged = specs.kernels | specs.launchers
+        converted = to_traces(in_order(logs), judged, arguments.out, about.recording, inside)
     except (OSError, FileError) as error:
         why = getattr(error, "strerror", error)
         again = f"make room, then `candle-parity capture -o {shlex.quote(str(arguments.out))}` goes on from there"
@@ -138,12 +143,15 @@ def command(arguments: argparse.Namespace) -> int:
 
 def _record(program: Sequence[str], arguments: argparse.Namespace, specs: Specs, names: Names) -> About:
     """Run the program, with its launches recorded as the options say; what is known of the recording then."""
+    inside = inner_kernels(specs.launchers.values())
     for pattern in arguments.only:
-        if not any(fnmatchcase(name, pattern) for name in specs.kernels):
+        if not any(fnmatchcase(name, pattern) for name in (*specs.kernels, *specs.launchers)):
             near = did_you_mean(pattern.strip("*"), specs.kernels)
             raise UsageError(f"--only {pattern!r} matches no kernel of the specs{near}")
     patterns = arguments.only or ["*"]
     kernels = [one for one in specs.kernels.values() if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
+    of_launchers = [one for one in inside.values() if any(fnmatchcase(one.launcher.name, it) for it in patterns)]
+    bounds = Bounds(arguments.first, arguments.every, arguments.most_bytes * _MIB)
     arch, library = arguments.arch, front_library()
     variables = {} if arch is None else environment(installation(arch), arch, os.environ)
     arch = arch or emulated_in(os.environ)
@@ -157,7 +165,7 @@ def _record(program: Sequence[str], arguments: argparse.Namespace, specs: Specs,
         keeping=sorted(names.keeping),
     )
     with new_recording(arguments.out) as out:
-        write_plan(out / RAW, kernels, Bounds(arguments.first, arguments.every, arguments.most_bytes * _MIB), names)
+        write_plan(out / RAW, kernels, bounds, names, of_launchers)
         about.write(out / RAW)
         try:
             ended = run_program(program, library, out / RAW, variables)
@@ -233,8 +241,8 @@ def _judged(arguments: argparse.Namespace, specs: Specs) -> Record:
     from conformance.replay import Traces  # what the program's run does without
 
     traces = Traces(arguments.out)
-    names = set(traces.kernels)
-    kernels = [kernel for kernel in specs.kernels.values() if kernel.name in names]
+    names = {*traces.kernels, *traces.launchers}
+    kernels = [one for one in (*specs.kernels.values(), *specs.launchers.values()) if one.name in names]
     program = ["candle-parity", "replay", shlex.quote(str(arguments.out)), "--subject", "reference"]
     setup = setup_of_reference(Settings(), program)
     with display() as shown:
