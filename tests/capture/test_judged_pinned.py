@@ -146,6 +146,15 @@ def test_list_counts_and_names_them(
     assert capsys.readouterr().out.endswith(f"1 kernel, {count + 1} cases\n")
 
 
+def test_check_counts_them_and_tells_those_that_cannot_be_read(port: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["check", "--kernels", str(port), "--partial", "uneg_f32"]
+    main(words)
+    assert "1 pinned case of 1 kernel, for `run` to judge\n" in capsys.readouterr().out
+    (port / "pinned" / "unary.traces.xz").write_bytes(b"no archive")
+    assert main(words) == 2
+    assert "unary.traces.xz: " in capsys.readouterr().err
+
+
 def judged(port: Path, wrong_for: float, *words: str) -> tuple[int, dict[str, Any]]:
     """Exit code and record of a run of ``port`` whose kernel is wrong for one value."""
     (port / "unary.hip").write_text(SOURCE.replace("WRONG_FOR", str(wrong_for)))

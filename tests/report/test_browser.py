@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from hostile import hostile_record
 
-from conformance.outcome import Evidence, Failure, Observation
+from conformance.outcome import Evidence, Failure, Launched, Observation
 from conformance.record import KernelResult, Record, every_kernel
+from conformance.record.launched import with_launches
 from conformance.report.html import render_html
 from conformance.spec.load import Specs, load_specs
 from tests.runs import run_info
@@ -187,6 +188,17 @@ def test_a_cell_opens_its_kernel_and_back_closes_it(opened: Any) -> None:
     assert page.texts("#kernel h2") == ["usilu_f16"]
     page.tab.keyboard.press("j")
     assert page.texts("#kernel h2") != ["usilu_f16"]
+
+
+def test_a_kernel_says_who_asks_for_it_and_who_has_launched_it(opened: Any) -> None:
+    launched = with_launches(few(), {"usilu_f16": [Launched("./model -v", 1200), Launched("./other", 1)]})
+    page = opened(render_html(launched, FEW))
+    for kernel, text in (
+        ("usilu_f16", "1,200 times by ./model -v, once by ./other"),
+        ("uexp_f32", "by no program that"),
+    ):
+        page.tab.goto(page.tab.url.partition("#")[0] + f"#kernel={kernel}")
+        assert text in page.texts("#kernel dl")[0]
 
 
 def test_a_kernel_without_source_has_no_cases_and_an_exact_one_no_distance(opened: Any) -> None:

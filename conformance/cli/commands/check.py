@@ -32,6 +32,7 @@ from conformance.port.options import BuildOptions
 from conformance.port.signature import written
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
+from conformance.session.pinned import pinned_cases
 from conformance.session.setup import config_from, specs_from, tree_from
 from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
@@ -88,6 +89,7 @@ def command(arguments: argparse.Namespace) -> int:
     settings = Settings.of(vars(arguments))
     config = config_from(settings)
     specs = specs_from(settings, config)
+    pinned = pinned_cases(settings, config, specs).cases
     loaded = specs.loaded_by_name
     selected = [one for one in specs.select(arguments.patterns, arguments.module) if one.name in loaded]
     port = tree_from(settings, specs, config, listed=False)
@@ -136,6 +138,9 @@ def command(arguments: argparse.Namespace) -> int:
     if specs.own_launchers:
         here, own = len(defined & specs.own_launchers.keys()), counted(len(specs.own_launchers), "own launcher")
         print(f"{here} of the port's {own} {'is' if len(specs.own_launchers) == 1 else 'are'} defined")
+    if pinned:
+        cases = counted(sum(map(len, pinned.values())), "pinned case")
+        print(f"{cases} of {counted(len(pinned), 'kernel')}, for `run` to judge")
     for reason, count in _left_out(port, [*selected, *specs.linked_by_name.values()]).items():
         print(one_line(f"the port declares that it does not have {count} of the kernels and launchers: {reason}"))
     broken = [": ".join(source.located(error)) for source, error in tree.errors.items()]
