@@ -62,7 +62,7 @@ def smallest_wrong(kernel: Kernel, trace: Trace, wrong: tuple[str, int], port: P
     found = next((part for number, part in enumerate(parts) if number in failing), None)
     if found is None:
         raise NotShrinkable(f"the port is right in the {counted(len(parts), 'smaller one')} that were tried")
-    items, _ = items_of(kernel, trace.launch)
+    items = items_of(kernel, trace.launch).count
     return found, f"{found.count} of its {items:,} items, from item {found.first} on: the port is wrong in it too"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conformance.capture.shrink import NotShrinkable, _table, items_of, smaller
+from conformance.capture.shrink import NotShrinkable, items_of, items_table, smaller
 from conformance.cases import cases_for, launch_for
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
@@ -48,30 +48,38 @@ def with_items(kernel: Kernel) -> Launch | None:
     return None
 
 
-def one_of_each_family() -> list[Kernel]:
-    found = {kernel.launch: kernel for kernel in reversed(KERNELS.values()) if kernel.variant.get("dtype") == "f32"}
-    return [kernel for family, kernel in found.items() if family in _table()]
-
-
-def test_every_row_of_the_table_names_buffers_of_its_family() -> None:
+def some_of_each_family() -> list[Kernel]:
+    """The first kernel of each family of the table, and of quantized weights one of each format."""
+    found: dict[tuple[str, str], Kernel] = {}
     for kernel in KERNELS.values():
-        buffers = {parameter.name for parameter in kernel.params if parameter.pointer}
-        assert _table().get(kernel.launch, {}).keys() - buffers <= {"items"}
-    assert _table().keys() <= {kernel.launch for kernel in KERNELS.values()}
+        if kernel.launch in items_table() and int(kernel.variant.get("ncols_y", "1")) == 1:
+            found.setdefault((kernel.launch, kernel.variant.get("qtype", "")), kernel)
+    return list(found.values())
 
 
-@pytest.mark.parametrize("kernel", one_of_each_family(), ids=lambda kernel: kernel.launch)
+def test_every_row_of_the_table_names_what_its_family_has() -> None:
+    for family, row in items_table().items():
+        for kernel in (one for one in KERNELS.values() if one.launch == family):
+            by_name = {parameter.name: parameter for parameter in kernel.params}
+            assert all(by_name[name].pointer for name in row.each)
+            assert not any(by_name[name].pointer for name in row.told if name in by_name)
+        told = {name for one in KERNELS.values() if one.launch == family for name in (p.name for p in one.params)}
+        assert set(row.told) <= told | {"grid", "grid_y"}
+    assert items_table().keys() <= {kernel.launch for kernel in KERNELS.values()}
+
+
+@pytest.mark.parametrize("kernel", some_of_each_family(), ids=lambda kernel: kernel.name)
 def test_a_part_has_the_answer_of_these_items_of_the_whole(kernel: Kernel) -> None:
     launch = with_items(kernel)
     assert launch is not None
-    items, counts = items_of(kernel, launch)
+    items = items_of(kernel, launch)
     trace = traced(kernel, launch)
     (name,) = trace.answer
-    item = items // 2
-    parts = smaller(kernel, trace, name, item * counts[name])
+    item = items.count // 2
+    parts = smaller(kernel, trace, name, item * items.each[name])
     assert (parts[0].first, parts[0].count) == (item, 1)
     for part in parts:
-        assert part.first <= item < part.first + part.count < items + 1
+        assert part.first <= item < part.first + part.count < items.count + 1
         assert expected_of(kernel, part.launch)[name].value.tobytes() == part.answer[name].tobytes()
 
 
@@ -100,7 +108,7 @@ def test_what_lies_behind_the_elements_of_an_output_stays_behind_them() -> None:
 @pytest.mark.parametrize(
     ("case", "why"),
     [
-        ("uneg_f32(shape=[1],values=unit)", "it has 1 element"),
+        ("uneg_f32(shape=[1],values=unit)", "it has 1 item"),
         ("uneg_f32(shape=[3,5,7],values=unit,info=given)", "its operands have strides"),
         ("fast_sum_f32(shape=[3,70],values=unit)", "which elements of a launch of fast_sum_f32 belong together is not"),
     ],
