@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.files import kernels_folder
 from tests.capture.conftest import ARCH, PROGRAMS, Network, candle_parity, capture
 
 FIRST_LAUNCH = {
@@ -45,6 +46,25 @@ def test_nothing_is_wrong_where_nothing_is_planted(tmp_path: Path, network: Netw
     launched = {row["name"]: row["launched_by"] for row in content["kernels"]}
     assert launched["rope_f32"] == [{"program": content["run"]["program"], "launches": 1}]
     assert launched["uexp_f32"] == []
+
+
+@pytest.mark.nightly("runs the program, and compiles and interprets the kernel four times")
+def test_a_wrong_launch_is_shrunk_and_fails_in_every_run_until_the_kernel_is_mended(
+    tmp_path: Path, network: Network
+) -> None:
+    out, file = tmp_path / "launches", tmp_path / "candle-parity.toml"
+    (tmp_path / "kernels.hip").write_bytes((PROGRAMS / "kernels.hip").read_bytes())
+    capture(out, *network.words("rope_f32"))
+    include = f'include_dirs = ["{kernels_folder() / "include"}"]'
+    declared = f'kernels = "kernels.hip"\nruntime = "isa"\narch = "{ARCH}"\n{include}\n'
+    file.write_text(f'{declared}defines = ["PLANTED"]\n')
+    said = candle_parity("new", "--config", file, "--case-from", f"{out}#{FIRST_LAUNCH['rope_f32']}").stdout
+    assert said.splitlines()[1].startswith("shrunk to 1 of its 2 items, from item 0 on")
+    for defines, code in (('defines = ["PLANTED"]\n', 1), ("", 0)):
+        file.write_text(declared + defines)
+        done = candle_parity("run", "--config", file, "-q", "rope_f32(trace=*)")
+        assert done.returncode == code, done.stderr
+    assert "isa gfx1100 wave32: 1 of 1 selected passes (of 748)" in done.stdout
 
 
 @pytest.mark.nightly("runs the program and judges 10 launches for each kernel")

@@ -18,12 +18,14 @@ from conformance.engine.recordings import JudgeWithPinned
 from conformance.errors import UserError
 from conformance.files import ROOT
 from conformance.port.config import Config, read_config
+from conformance.record import read_record
 from conformance.session.pinned import PinnedCases, pinned_cases
 from conformance.session.selection import check_cases, select
 from conformance.settings import NO_SETTINGS, Settings
 from conformance.spec.load import load_specs
 from conformance.verdict.trials import generated_parts
 from tests.capture.recordings import recording
+from tests.house.same_records import differences
 
 SPECS = load_specs()
 NEG = SPECS.kernels["uneg_f32"]
@@ -201,3 +203,16 @@ def test_pytest_judges_them_too(port: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert "uneg_f32: fail, 1 of " in done.stdout
     assert f"'{CASE}'" in done.stdout
+
+
+@pytest.mark.slow("two runs by the command")
+def test_the_other_rows_and_the_share_are_the_same_without_them(port: Path) -> None:
+    judged(port, 2, "uneg_f32(values=unit;*)", CASE, "uexp_f32")
+    found = read_record(port / "record.json")
+    (port / "pinned").rename(port / "elsewhere")
+    judged(port, 2, "uneg_f32(values=unit;*)", "uexp_f32")
+    without = read_record(port / "record.json")
+    differing = [line.partition(" was ")[0] for line in differences(without, found)]
+    assert differing == ["run: patterns", "run: pinned", "uneg_f32: cases", "uneg_f32: pinned"]
+    same = ("total", "passed", "coverage", "not_run", "missing")
+    assert [getattr(found.summary, name) for name in same] == [getattr(without.summary, name) for name in same]
