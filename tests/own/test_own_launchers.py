@@ -111,7 +111,12 @@ def test_a_right_launcher_passes_and_is_counted_apart(linked: OwnPort, capfd) ->
     ("before", "after", "status", "words"),
     [
         ("scaled[i] + rhs[i]", "scaled[i] - rhs[i]", "fail", "300 of 309 elements wrong"),
-        ("alpha, void *stream", "double alpha, void *stream", "signature", "parameter 6 is double"),
+        (
+            "alpha, void *stream",
+            "double alpha, void *stream",
+            "signature",
+            "parameter 6 is double alpha, its spec's is f32",
+        ),
         ("128, 0, s>>>(scaled", "128>>>(scaled", "fail", "on the null stream"),
         ("  if (i < n) out[i]", "  if (i == n) out[i] = 0;\n  if (i < n) out[i]", "fail", "must not be touched"),
         ('extern "C" void', "void", "missing", 'without extern "C": its symbol is mangled'),

@@ -38,9 +38,7 @@ class Cause:
 
     def of_own_kernels(self) -> Cause:
         """The same cause, told of kernels that a port has and Candle has not."""
-        if not self.own_title:
-            return self
-        return replace(self, title=self.own_title, advice=self.own_advice)
+        return replace(self, title=self.own_title or self.title, advice=self.own_advice or self.advice)
 
     def fits(self, evidence: Evidence, traits: frozenset[str], kernel: Kernel) -> bool:
         """Whether a failing case of ``kernel`` is as this cause makes it."""
