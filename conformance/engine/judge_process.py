@@ -124,7 +124,8 @@ class Judge:
             loader.blame(lost.source, f"error: its code cannot be loaded: {end.how}")
 
     def _run(self, request: RunCases) -> Outcome:
-        declared, kernel = self._mode.tree.declared, request.kernel
+        kernel = request.kernel
+        declared = self._mode.tree.declared.about(kernel)
         kernel = kernel.fixed() if kernel.name in declared.fixed else kernel
         self._progress.begin(kernel.name)
         excluded = declared.excluded(kernel.name)
@@ -286,8 +287,9 @@ class Judge:
         )
         made = mode.cases(kernel, cases, setup.salt)
         made = with_wave(made, self._executors.ready.wave)
-        made = with_parameters(made, mode.tree.declared, kernel, self._executors.ready.wave)
-        made = with_geometry(made, mode.tree.declared, kernel.name, self._executors.ready.wave)
+        declared = mode.tree.declared.about(kernel)
+        made = with_parameters(made, declared, kernel, self._executors.ready.wave)
+        made = with_geometry(made, declared, kernel.name, self._executors.ready.wave)
         ahead, handler = launching.ahead(made), mode.handler(kernel)
         to_the_first = survives and not fresh
         outcome = run_cases(

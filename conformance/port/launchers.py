@@ -86,17 +86,19 @@ def host_functions(source: KernelSource, options: BuildOptions, *, extern_c: boo
 
 
 def difference(launcher: Kernel, definition: Definition) -> str | None:
-    """How the parameters of ``definition`` differ from Candle's, in words; ``None`` where a caller sees no difference.
+    """How the parameters of ``definition`` differ from the spec's, in words; ``None`` where a caller sees none.
 
     A caller does not see what a pointer points to.
     """
     wanted, given = launcher.params, definition.params
+    whose = "Candle's" if launcher.own is None else "its spec's"
     if len(given) != len(wanted):
-        return f"has {len(given)} parameters, Candle's has {len(wanted)} ({', '.join(map(spelled, wanted))})"
+        has = "Candle's has" if launcher.own is None else "its spec has"
+        return f"has {len(given)} parameters, {has} {len(wanted)} ({', '.join(map(spelled, wanted))})"
     for number, (have, want) in enumerate(zip(given, wanted, strict=True), 1):
         if not _passes(have.type, want):
             shown = f"{have.type} {have.name}".strip()
-            return f"parameter {number} is {shown}, Candle's is {spelled(want)}"
+            return f"parameter {number} is {shown}, {whose} is {spelled(want)}"
     return None
 
 

@@ -290,3 +290,13 @@ def test_neither_a_title_nor_what_to_do_is_cut_short_on_a_terminal(cause: Cause)
     for told in (cause, cause.of_own_kernels()):
         assert len(f"  748 kernels: {told.title} [N04]") <= WIDTH
         assert len(f"      to do: {told.advice}") <= WIDTH
+
+
+OF_CANDLES = ("cpu-backend-", "product-", "random-", "fixes-upstream", "height-width", "flat-index")
+"""Causes that are found in Candle's kernels and calls of libraries alone."""
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=[cause.id for cause in CAUSES])
+def test_kernels_that_candle_has_not_are_not_told_to_compare_with_candles(cause: Cause) -> None:
+    told = cause.of_own_kernels()
+    assert cause.id.startswith(OF_CANDLES) or "Candle" not in f"{told.title} {told.advice}"

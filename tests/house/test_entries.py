@@ -19,6 +19,7 @@ HOST_FUNCTION = {
     "spec/kernel.py": "defines the property",
     "cases/described.py": "an own launcher's family has no geometry",
     "cases/own.py": "a family of calls is none of launches",
+    "port/declared/declared.py": "no row of a geometry or of parameters is about a launcher",
     "replay/traces.py": "a recorded call has no geometry",
     "cli/commands/export.py": "an exported call has no geometry",
     "cli/commands/bench.py": "no mean is over kernels and calls",

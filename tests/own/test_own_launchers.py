@@ -111,7 +111,12 @@ def test_a_right_launcher_passes_and_is_counted_apart(linked: OwnPort, capfd) ->
     ("before", "after", "status", "words"),
     [
         ("scaled[i] + rhs[i]", "scaled[i] - rhs[i]", "fail", "300 of 309 elements wrong"),
-        ("alpha, void *stream", "double alpha, void *stream", "signature", "parameter 6 is double"),
+        (
+            "alpha, void *stream",
+            "double alpha, void *stream",
+            "signature",
+            "parameter 6 is double alpha, its spec's is f32",
+        ),
         ("128, 0, s>>>(scaled", "128>>>(scaled", "fail", "on the null stream"),
         ("  if (i < n) out[i]", "  if (i == n) out[i] = 0;\n  if (i < n) out[i]", "fail", "must not be touched"),
         ('extern "C" void', "void", "missing", 'without extern "C": its symbol is mangled'),
@@ -126,6 +131,27 @@ def test_a_wrong_launcher_fails_with_a_cause(
     assert (said.code, row().status) == (2 if status == "missing" else 1, status), said.err
     told = "; ".join([row().message or "", *(one.why for one in row().failures)])
     assert words in told, told
+
+
+@pytest.mark.slow("compiles a launcher, calls it and times it")
+def test_rows_about_kernels_are_not_about_launchers(linked: OwnPort, capfd) -> None:
+    """Though their patterns match it: a launcher's geometry and its parameters are its own."""
+    rows = (
+        '[[launch]]\nkernels = "*add_*_f32"\nblock = [64]\nwhen = "numel > 3"\n',
+        '[[adapter]]\nkernels = "*add_*_f32"\nparams = ["lhs"]\n',
+    )
+    linked.declaration.write_text("\n".join([linked.declaration.read_text(), *rows]))
+    assert answer(capfd, *RUN, LAUNCHER).code == 0
+    assert (row().status, row().cases, row().geometry, row().adapter) == ("pass", 5, None, None)
+    said = answer(capfd, "bench", "--runtime", "cpu", f"{LAUNCHER}(shape=[300],values=unit)")
+    assert (said.code, "1 workload" in said.out) == (0, True)
+
+
+def test_a_row_about_launchers_alone_is_refused(linked: OwnPort, capfd) -> None:
+    linked.declaration.write_text(f'{linked.declaration.read_text()}\n[[launch]]\nkernels = "launch_*"\nblock = 64\n')
+    said = answer(capfd, *RUN, LAUNCHER)
+    assert said.code == 2
+    assert "launchers have neither row, for they launch kernels themselves" in said.err
 
 
 def test_without_own_no_launcher_is_called(linked: OwnPort, capfd) -> None:

@@ -58,9 +58,10 @@ def command(arguments: argparse.Namespace) -> int:
     specs = specs_from(settings, config) if of_port else specs_without_port(settings)
     folder = _take_folder(arguments)
     if folder is None and not traces_folder().is_dir():
+        word = f"{arguments.patterns[0]!r} is no folder, and " if arguments.patterns else ""
         raise UsageError(
-            "the recorded answers are not installed: pip install 'candle-parity[replay]', in a clone pip install "
-            "./reference/traces, or name a folder of MODULE.traces.xz files"
+            f"{word}the recorded answers are not installed: pip install 'candle-parity[replay]', in a clone "
+            "pip install ./reference/traces, or name a folder of MODULE.traces.xz files"
         )
     traces = Traces(folder or traces_folder())
     kernels, cases = _select(specs, traces, arguments, str(folder or SHIPPED_TRACES))

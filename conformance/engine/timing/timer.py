@@ -141,7 +141,12 @@ class Timer:
         return self._device.function(module, EMPTY.path.stem)
 
     def _own(self, tree: int, kernel: Kernel, case: Case, launch: Launch) -> Launch:
-        """``launch`` with the parameters and the geometry that tree number ``tree`` declares; raises ``ValueError``."""
+        """``launch`` with the parameters and the geometry that tree number ``tree`` declares; raises ``ValueError``.
+
+        The call of a launcher stays as it is.
+        """
+        if launch.types:
+            return launch
         adapter = adapter_of(self._adapters[tree], kernel.name)
         if adapter is not None:
             launch = adapted(adapter, kernel, case, launch, self.ready.wave, large_launch)

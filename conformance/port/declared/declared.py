@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from conformance.adapter import AdapterRow
@@ -53,6 +53,11 @@ class Declared:
         adapters = [_without_none(asdict(row)) for row in self.adapter]
         later = [self.candle_before, [asdict(row) for row in self.exclude], adapters]
         return hashlib.sha256(json.dumps([names, *rows, self.fixed, *filter(None, later)]).encode()).hexdigest()[:16]
+
+    def about(self, kernel: Kernel) -> Declared:
+        """What of it is about ``kernel``: a launcher chooses its geometry itself and is called with Candle's arguments,
+        so that rows of [[launch]] and [[adapter]] are not about one, whatever their patterns match."""
+        return replace(self, launch=(), adapter=()) if kernel.is_host_function else self
 
     def excluded(self, kernel: str) -> Excluded | None:
         """The row that says that the port does not have ``kernel``, if any."""

@@ -50,7 +50,8 @@ def with_kernels(
         named = [kernel for name, kernel in kernels.items() if matches(row.kernels, name)]
         if not named:
             what = f"{shortened(row.kernels)!r} matches none of the {len(kernels)} kernels of the specs"
-            raise SourceError(f"{place}: {what}; correct it, or remove the row")
+            remedy = "correct it, or remove the row; launchers have neither row, for they launch kernels themselves"
+            raise SourceError(f"{place}: {what}; {remedy}")
         for kernel in named:
             other = taken.setdefault(kernel.name, number)
             if other != number:

@@ -43,10 +43,8 @@ class Cause:
     own_advice: str = ""
 
     def of_own_kernels(self) -> Cause:
-        """The cause with the texts for kernels that a port has and Candle has not."""
-        if not self.own_title:
-            return self
-        return replace(self, title=self.own_title, advice=self.own_advice)
+        """The same cause, told of kernels that a port has and Candle has not."""
+        return replace(self, title=self.own_title or self.title, advice=self.own_advice or self.advice)
 
     def fits(self, evidence: Evidence, traits: frozenset[str], kernel: Kernel) -> bool:
         """Whether a failing case of ``kernel`` with this evidence and these traits fits the row."""
