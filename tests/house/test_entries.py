@@ -21,6 +21,7 @@ HOST_FUNCTION = {
     "cases/own.py": "a family of calls is none of launches",
     "port/declared/declared.py": "no row of a geometry or of parameters is about a launcher",
     "replay/traces.py": "a recorded call has no geometry",
+    "capture/convert.py": "a call that is seen by the kernel inside of it has no geometry of its own",
     "cli/commands/export.py": "an exported call has no geometry",
     "cli/commands/bench.py": "no mean is over kernels and calls",
     "session/selection.py": "every kernel has to have cases and a reference",
