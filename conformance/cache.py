@@ -136,8 +136,8 @@ class ObjectFolder:
     def _trim(self, most_bytes: int) -> None:
         """Remove the oldest objects beyond ``most_bytes``; another process may be doing the same."""
         with suppress(OSError):
-            found = [(entry.stat(), entry) for entry in self._folder.glob(f"*{SUFFIX}")]
-            for status, entry in sorted(found, key=lambda one: one[0].st_mtime, reverse=True):
+            entries = [(entry.stat(), entry) for entry in self._folder.glob(f"*{SUFFIX}")]
+            for status, entry in sorted(entries, key=lambda one: one[0].st_mtime, reverse=True):
                 most_bytes -= status.st_size
                 if most_bytes < 0:
                     entry.unlink(missing_ok=True)

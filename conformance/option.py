@@ -204,8 +204,8 @@ class Options:
     @classmethod
     def rows(cls) -> tuple[Option, ...]:
         """The options of this class with their names and defaults, in the order of the fields."""
-        found = ((one.metadata.get("option"), one) for one in fields(cls))
-        return tuple(replace(row, name=one.name, default=one.default) for row, one in found if row is not None)
+        options = ((one.metadata.get("option"), one) for one in fields(cls))
+        return tuple(replace(row, name=one.name, default=one.default) for row, one in options if row is not None)
 
     @classmethod
     def of(cls, values: Mapping[str, Any], prefix: str = "") -> Self:

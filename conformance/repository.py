@@ -288,9 +288,9 @@ def committed_below(folder: Path) -> str | None:
     """
     for place in dict.fromkeys((folder.absolute(), folder.resolve())):
         for one in _around(place):
-            found = one.indexed(os.path.relpath(place, one.top))
-            if found:
-                return str(one.top / found[0])
+            files = one.indexed(os.path.relpath(place, one.top))
+            if files:
+                return str(one.top / files[0])
     return None
 
 

@@ -103,13 +103,13 @@ def _hip_python() -> Row:
 def _rocm(choice: Choice) -> Iterator[Row]:
     """AMD's driver, libraries and devices. They are to be mended where ROCm was asked for or there is a sign of it."""
     wanted: Literal["todo", "none"] = "todo" if _is(choice, "amd") or choice.fallback else "none"
-    found = nodes()
-    if not found:
+    device_nodes = nodes()
+    if not device_nodes:
         yield Row("none", "device nodes", "no /dev/kfd, no /dev/dri/renderD*")
-    for node in found:
+    for node in device_nodes:
         todo = "" if node.usable else f"join the group {node.group}: usermod -aG {node.group} $USER, then log in again"
         yield Row("ok" if node.usable else "todo", "device node", str(node), todo)
-    yield Row("ok" if found else "none", "groups", ", ".join(groups()))
+    yield Row("ok" if device_nodes else "none", "groups", ", ".join(groups()))
     for name, value in visible().items():
         yield Row("ok", "variable", f"{name}={value}")
     libraries = installations()

@@ -37,14 +37,14 @@ def shards_of(kernels: Sequence[Kernel], of: int) -> dict[str, Shard]:
     usual = sum(costs.values()) / len(costs)
     mine = [costs.get(kernel.name, usual) for kernel in kernels]
     total, before, last = sum(mine), 0.0, -1
-    found: dict[str, Shard] = {}
+    shards: dict[str, Shard] = {}
     for position, (kernel, cost) in enumerate(zip(kernels, mine, strict=True)):
         wanted = int(of * (before + cost / 2) / total)
         # None is left empty: the next one begins at once, or early enough for those that are still to come.
         last = min(max(wanted, last, of - (count - position)), last + 1)
-        found[kernel.name] = Shard(last + 1, of)
+        shards[kernel.name] = Shard(last + 1, of)
         before += cost
-    return found
+    return shards
 
 
 def measured(records: Iterable[Record]) -> str:

@@ -86,15 +86,15 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raises ``UsageError``."""
-        found = re.search(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<choices>.*)\)", message)
-        hint = "" if found is None else meant(found["word"], re.findall(r"[\w-]+", found["choices"]))
+        invalid = re.search(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<choices>.*)\)", message)
+        hint = "" if invalid is None else meant(invalid["word"], re.findall(r"[\w-]+", invalid["choices"]))
         raise UsageError(f"{message}{hint}; `{self.prog} --help` lists what there is")
 
     def of(self, command: str) -> CommandParser:
         """The parser of ``command``."""
         (commands,) = (action for action in self._actions if isinstance(action, argparse._SubParsersAction))
-        found: CommandParser = commands.choices[command]
-        return found
+        parser: CommandParser = commands.choices[command]
+        return parser
 
     def unknown(self, args: list[str]) -> NoReturn:
         """Raises ``UsageError`` for ``args`` that the parser does not know, with the option that may have been

@@ -316,11 +316,11 @@ class _Record:
             raise TypeError(f"dataclasses of a union with the same fields: {kinds}")
 
     def __call__(self, value: dict[Any, Any]) -> Any:
-        found = self._by_names.get(frozenset(value))
-        if found is None:
+        matching = self._by_names.get(frozenset(value))
+        if matching is None:
             names = " or ".join(kind.__name__ for kind in self.kinds)
             raise ValueError(f"a map with other names than {names}")
-        kind, checks = found
+        kind, checks = matching
         made = object.__new__(kind)
         vars(made).update([(name, check(value[name])) for name, check in checks])
         return made

@@ -165,8 +165,8 @@ class Compiler:
         build = self.kind.launchers
         if build is None:
             return NOT_HERE.format(runtime=self._setup.runtime)
-        found = None if build.compiler is None else build.compiler(self.arch)
-        return found if isinstance(found, str) else None
+        compiler = None if build.compiler is None else build.compiler(self.arch)
+        return compiler if isinstance(compiler, str) else None
 
     def _compiled(self, source: KernelSource, build: Build) -> Made:
         self.begin(f"compiling {source.label}")

@@ -30,9 +30,9 @@ def fault_of_compiler(
     contains it (empty: there is none). ``late`` is set where the answer is right if stores arrive at once
     (``RuntimeKind.gentler``).
     """
-    found = library_fault(kernel, compiler, [failure.got for failure in outcome.failures])
-    if found is not None or not code or not outcome.observations:
-        return found
+    fault = library_fault(kernel, compiler, [failure.got for failure in outcome.failures])
+    if fault is not None or not code or not outcome.observations:
+        return fault
     try:
         machine_code = parse(code, kernel)
     except AmdError:

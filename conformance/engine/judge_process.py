@@ -254,32 +254,32 @@ class Judge:
         """The outcome in the current executor; where that is not ``fresh`` and a failure counts for nothing, up to the
         first."""
         setup, mode = self._setup, self._mode
-        found = self._finders[kernel.entry].find(kernel)
-        if found.refused is not None and runtime_kind(setup.runtime).code != "amd":
-            self._progress.begin(f"compiling {found.refused.label}")
+        function = self._finders[kernel.entry].find(kernel)
+        if function.refused is not None and runtime_kind(setup.runtime).code != "amd":
+            self._progress.begin(f"compiling {function.refused.label}")
             assert kernel.build is not None
             status, message = self._opinion.on(
-                found.refused, self._library.port_name(kernel), found.message or "", kernel.build
+                function.refused, self._library.port_name(kernel), function.message or "", kernel.build
             )
-            return Outcome(name=kernel.name, status=status, source=found.source, message=message)
-        if found.function is None:
-            return Outcome(name=kernel.name, status=found.status, source=found.source, message=found.message)
-        self._code = found.code
+            return Outcome(name=kernel.name, status=status, source=function.source, message=message)
+        if function.function is None:
+            return Outcome(name=kernel.name, status=function.status, source=function.source, message=function.message)
+        self._code = function.code
         verdicts = KeptVerdicts(setup, mode, self._executors.ready)
-        key = verdicts.key(kernel, cases, found.code, self._loaded)
+        key = verdicts.key(kernel, cases, function.code, self._loaded)
         kept = verdicts.find(key)
         if kept is not None:
-            return kept.model_copy(update={"source": found.source})
+            return kept.model_copy(update={"source": function.source})
         executor, survives = self._executors.current(), self._executors.ready.guards_memory
         faults = survives and mode.launches_faults
         kind = runtime_kind(setup.runtime)
         launching = Launching(
             executor,
-            found.function,
+            function.function,
             setup.orders,
             survives_faults=survives,
             must_fault=faults,
-            with_places=found.with_places,
+            with_places=function.with_places,
             unwritten=kind.unwritten,
             gentler=kind.gentler,
             otherwise=kind.otherwise,
@@ -298,7 +298,7 @@ class Judge:
         if not outcome.poisoned:
             executor.drain()
         outcome = outcome.model_copy(
-            update={"source": found.source, "leak": launching.leak, "misaligned": launching.misaligned}
+            update={"source": function.source, "leak": launching.leak, "misaligned": launching.misaligned}
         )
         verdicts.keep(key, outcome)
         return outcome

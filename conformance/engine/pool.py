@@ -171,17 +171,17 @@ class Pool:
 
     def greet(self) -> Ready:
         """What the run runs on, once every member is set up. Raises ``EngineError`` where one cannot be."""
-        found = NO_DEVICE
+        ready = NO_DEVICE
         try:
             if isinstance(self._mode, PortMode):
                 executor = self._start(self._members[0])
                 assert executor.ready is not None
-                found = executor.ready
+                ready = executor.ready
             for member in [*self._members]:
-                found = self._greeted(member) or found
+                ready = self._greeted(member) or ready
         except (Unusable, InfrastructureError) as error:
             raise EngineError(str(error)) from None
-        return found
+        return ready
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
         """The answers to ``requests``, each as it comes, in any order. If ``requests`` is a deque, it may grow

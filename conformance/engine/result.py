@@ -72,8 +72,8 @@ class Result:
     def infrastructure(self) -> tuple[str, ...]:
         """Sentences about everything that cost a verdict and was no kernel's doing, each once."""
         messages = [outcome.message or "" for outcome in self.outcomes.values() if outcome.status == "not_run"]
-        found = [text.removeprefix(INFRASTRUCTURE) for text in messages if text.startswith(INFRASTRUCTURE)]
-        return tuple(dict.fromkeys(found))
+        sentences = [text.removeprefix(INFRASTRUCTURE) for text in messages if text.startswith(INFRASTRUCTURE)]
+        return tuple(dict.fromkeys(sentences))
 
     @property
     def complete(self) -> bool:

@@ -50,10 +50,12 @@ def amd_entries(data: bytes, label: str) -> list[tuple[str, bytes]] | None:
         data = _decompressed(data, label)
     if not data.startswith(_BUNDLE):
         return None
-    found = [(triple.partition(_AMD)[2].lstrip("-"), code) for triple, code in _bundled(data, label) if _AMD in triple]
-    if not found:
+    entries = [
+        (triple.partition(_AMD)[2].lstrip("-"), code) for triple, code in _bundled(data, label) if _AMD in triple
+    ]
+    if not entries:
         raise AmdError(f"{label}: is an offload bundle with no code object for an AMD GPU; give one that has")
-    return found
+    return entries
 
 
 def choose(targets: Sequence[str], arch: str) -> int | None:

@@ -114,14 +114,14 @@ def config_file_in(folder: Path) -> Path | None:
 def misnamed_in(folders: Iterable[Path]) -> list[Path]:
     """The files in ``folders`` that were probably meant as the declaration and that nothing reads, by their names:
     ``candle_parity.toml``, ``.candle-parity.toml``, ``Candle-Parity.toml``, ``candle-parity.yml``."""
-    found = []
+    misnamed = []
     for folder in folders:
         try:
             names = sorted(os.listdir(folder))
         except OSError:
             continue
-        found += [folder / name for name in names if name != OPTIONS_FILE and _MISNAMED.fullmatch(name)]
-    return found
+        misnamed += [folder / name for name in names if name != OPTIONS_FILE and _MISNAMED.fullmatch(name)]
+    return misnamed
 
 
 def unread(config: Config | None, folders: Iterable[Path]) -> list[str]:
@@ -130,13 +130,13 @@ def unread(config: Config | None, folders: Iterable[Path]) -> list[str]:
     Raises ``SourceError`` where there is no declaration beside it (``config`` is ``None``), as what the authors declare
     would be missing from the verdict.
     """
-    found = [
+    sentences = [
         f"{file} is not read: a port is declared in a file called {OPTIONS_FILE}, or in {PYPROJECT}"
         for file in misnamed_in(folders)
     ]
-    if found and config is None:
-        raise SourceError(f"{found[0]}; rename it, or remove it")
-    return [f"{text}; {config.file.name} is read" for text in found if config is not None]
+    if sentences and config is None:
+        raise SourceError(f"{sentences[0]}; rename it, or remove it")
+    return [f"{text}; {config.file.name} is read" for text in sentences if config is not None]
 
 
 def folders_of(kernels: Path) -> list[Path]:
@@ -203,22 +203,22 @@ def read_config(file: Path) -> Config:
 
 def _placed(rows: Sequence[Option], values: Mapping[str, Any], base: Path) -> dict[str, Any]:
     """The values of ``rows`` among ``values``; paths are relative to ``base``."""
-    found = {}
+    placed = {}
     for row in rows:
         if row.name in values:
             value, read = values[row.name], base.joinpath if row.read in _PATHS else row.read
-            found[row.name] = tuple(map(read, value)) if row.many else read(value) if isinstance(value, str) else value
-    return found
+            placed[row.name] = tuple(map(read, value)) if row.many else read(value) if isinstance(value, str) else value
+    return placed
 
 
 def _checked(content: Mapping[str, Any], keys: Mapping[str, Callable[[Any, str], Any]], where: str) -> dict[str, Any]:
     """The values of a table by their keys; raises ``SourceError``."""
-    found: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     for key, value in content.items():
         if key not in keys:
             raise SourceError(f"{where}: unknown key {shortened(key)!r}; expected one of {', '.join(keys)}")
-        found[key] = keys[key](value, f"{where}: {key}")
-    return found
+        checked[key] = keys[key](value, f"{where}: {key}")
+    return checked
 
 
 def _string(value: Any, where: str) -> str:

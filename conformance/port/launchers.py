@@ -141,16 +141,16 @@ def explained(why: str, source: KernelSource, others: Iterable[KernelSource], op
     A host function of another source is there when the port is linked, and so are ROCm's libraries. A device function
     of another source is not, unless it was compiled with ``-fgpu-rdc``.
     """
-    found = _UNDEFINED.search(why)
-    if found is None:
+    undefined = _UNDEFINED.search(why)
+    if undefined is None:
         return Unlinked(why)
-    name = plain_name(found["name"])
+    name = plain_name(undefined["name"])
     if _OF_LIBRARIES.match(name):
         return Unlinked(
             f"it calls {name}, and launchers are linked here with no library but the HIP runtime", of_the_port=False
         )
     spelling = [other for other in others if other != source and not other.is_code_object and spells(other, name)]
-    if found["linker"]:
+    if undefined["linker"]:
         rule = "without -fgpu-rdc a kernel calls what its source includes"
         return Unlinked(f"{why} ({name} is in {spelling[0].label}: {rule})" if spelling else why)
     defining = [

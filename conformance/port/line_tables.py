@@ -164,7 +164,7 @@ def _files(program: Any) -> dict[int, str]:
 def _bodies(dwarf: Any, unit: Any, files: dict[int, str]) -> Iterator[_Body]:
     base = unit.get_top_DIE().attributes.get("DW_AT_low_pc")
     names: dict[int, str] = {}
-    found = []
+    bodies = []
     for die in unit.iter_DIEs():
         if die.tag not in ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine"):
             continue
@@ -172,8 +172,8 @@ def _bodies(dwarf: Any, unit: Any, files: dict[int, str]) -> Iterator[_Body]:
         if "DW_AT_name" in attributes:
             names[die.offset - unit.cu_offset] = attributes["DW_AT_name"].value.decode(errors="replace")
         if "DW_AT_low_pc" in attributes or "DW_AT_ranges" in attributes:
-            found.append((die.offset - unit.cu_offset, attributes))
-    for own, attributes in found:
+            bodies.append((die.offset - unit.cu_offset, attributes))
+    for own, attributes in bodies:
         origin = attributes.get("DW_AT_abstract_origin")
         name = names.get(own if origin is None else origin.value, "")
         call = None

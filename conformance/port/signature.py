@@ -97,8 +97,8 @@ def differences(kernel: Kernel, given: Sequence[Given]) -> list[SignatureDiffere
 
 def difference(kernel: Kernel, given: Sequence[Given] | None) -> str | None:
     """The first difference in words; ``None`` where there is none or nothing is known of the parameters."""
-    found = (one.message for one in differences(kernel, given or ()) if one.kind != "unknown_type")
-    return None if given is None else next(found, None)
+    messages = (one.message for one in differences(kernel, given or ()) if one.kind != "unknown_type")
+    return None if given is None else next(messages, None)
 
 
 def have_one_form(one: Kernel, other: Kernel) -> bool:
@@ -122,14 +122,14 @@ def expected_arguments(kernel: Kernel) -> tuple[Argument, ...]:
     """
     from conformance.port.code_objects import Argument
 
-    found: list[Argument] = []
+    expected: list[Argument] = []
     end = 0
     for parameter in kernel.params:
         size = 8 if parameter.pointer else dtype(parameter.dtype).size
         offset = -(-end // size) * size
-        found.append(Argument(offset, size, "global_buffer" if parameter.pointer else "by_value"))
+        expected.append(Argument(offset, size, "global_buffer" if parameter.pointer else "by_value"))
         end = offset + size
-    return tuple(found)
+    return tuple(expected)
 
 
 def spelled(parameter: Parameter) -> str:

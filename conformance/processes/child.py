@@ -232,8 +232,8 @@ def decoded(data: bytes) -> str:
 def fault_line(text: str) -> str:
     """The line of ``text`` in which ROCr or HIP report a fault of the GPU; "" where there is none."""
     lines = [line.strip() for line in text.splitlines()]
-    found = (line for pattern in _FAULTS for line in lines if pattern.search(line))
-    return next(found, "")[:SHOWN]
+    fault_lines = (line for pattern in _FAULTS for line in lines if pattern.search(line))
+    return next(fault_lines, "")[:SHOWN]
 
 
 def telling_line(text: str) -> str:

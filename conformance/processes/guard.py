@@ -35,10 +35,10 @@ def watch(folder: str, mark: bytes) -> None:
     for group in groups:
         _kill_group(group)
     for _ in range(_SWEEPS):
-        found = _marked(mark)
-        for process in found:
+        marked = _marked(mark)
+        for process in marked:
             _kill(process)
-        if not found:
+        if not marked:
             break
         time.sleep(_PAUSE)
     if os.path.isdir(folder):
@@ -53,17 +53,17 @@ def watch(folder: str, mark: bytes) -> None:
 
 def _marked(mark: bytes) -> list[int]:
     """The processes of this user that were started with ``mark`` in their environment and have not ended."""
-    found = []
+    marked = []
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue
         try:
             with open(f"/proc/{name}/environ", "rb") as file:
                 if mark in file.read().split(b"\0"):
-                    found.append(int(name))
+                    marked.append(int(name))
         except OSError:
             continue  # another user's, or gone already
-    return found
+    return marked
 
 
 def _kill_group(group: int) -> None:

@@ -308,10 +308,10 @@ def scratch_base() -> Path:
 def has_room(folder: Path, size: int = ROOM) -> bool:
     """Whether ``size`` more bytes can be written to ``folder``; false for one that is not there."""
     try:
-        found = os.statvfs(folder)
+        filesystem = os.statvfs(folder)
     except OSError:
         return False
-    return found.f_bavail * found.f_frsize >= size and (found.f_files == 0 or found.f_favail >= 100)
+    return filesystem.f_bavail * filesystem.f_frsize >= size and (filesystem.f_files == 0 or filesystem.f_favail >= 100)
 
 
 def _candidates() -> Iterator[tuple[Path, str]]:

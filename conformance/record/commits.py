@@ -25,8 +25,8 @@ def commit_of(path: Path) -> str | None:
 
     ``None`` where the port is in no commit: outside of a git checkout, or untracked or ignored inside of one.
     """
-    found = whole_commit_of(path)
-    return None if found is None else _shown(*found)
+    commit = whole_commit_of(path)
+    return None if commit is None else _shown(*commit)
 
 
 def whole_commit_of(path: Path) -> tuple[str, bool] | None:
@@ -52,8 +52,8 @@ def harness_commit() -> str | None:
     if root is not None:
         repository = Repository(root)
         ours = [root / "conformance" / "__init__.py"]
-        found = _commit(repository, _JUDGES, ours) if trusted(root, repository) else None
-        return None if found is None else _shown(*found)
+        commit = _commit(repository, _JUDGES, ours) if trusted(root, repository) else None
+        return None if commit is None else _shown(*commit)
     named = _IN_VERSION.search(version()) if installed() else None
     return None if named is None else named["commit"] + ("-dirty" if named["dirty"] else "")
 

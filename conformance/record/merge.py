@@ -54,16 +54,16 @@ def kept_apart(records: Sequence[Record]) -> list[str]:
     """A sentence for each of ``records`` that would be part of an earlier one's run, had the port not changed its
     declarations."""
     runs = [record for record in records if record.run.runtime != BUILD]
-    found: list[str] = []
+    sentences: list[str] = []
     for number, record in enumerate(runs):
         others = [one for one in runs[:number] if _machine(one) == _machine(record)]
         others = [one for one in others if _judged(one).isdisjoint(_judged(record))]
         if others and all(one.run.declared != record.run.declared for one in others):
-            found.append(
+            sentences.append(
                 f"the runs of {record.run.kernels} at {others[0].run.started} and at {record.run.started} were made "
                 f"with different declarations ({OPTIONS_FILE}) and are reported apart; to merge them, run one again"
             )
-    return found
+    return sentences
 
 
 def _with_shards_joined(records: Sequence[Record]) -> list[Record]:
@@ -81,12 +81,12 @@ def _agree(one: str | None, other: str | None) -> bool:
 
 def _builds(records: Sequence[Record]) -> list[Record]:
     """One record per kernels path and content, with the targets of all; the latest build of a target counts."""
-    found: dict[Hashable, Record] = {}
+    builds: dict[Hashable, Record] = {}
     for record in sorted(records, key=lambda item: item.run.started):
         run = record.run
         key = (run.kernels, run.sources, run.upstream_commit, run.specs_digest, run.declared)
-        found[key] = _with_build(found[key], record) if key in found else record
-    return list(found.values())
+        builds[key] = _with_build(builds[key], record) if key in builds else record
+    return list(builds.values())
 
 
 def _with_build(record: Record, build: Record) -> Record:
@@ -164,11 +164,11 @@ def _of_all(runs: Sequence[RunInfo]) -> dict[str, Any]:
 
 def _together(parts: Sequence[Sequence[KernelResult]]) -> dict[str, KernelResult]:
     """A row for each name of ``parts``: the one that says most."""
-    found: dict[str, KernelResult] = {}
+    rows: dict[str, KernelResult] = {}
     for row in (row for part in parts for row in part):
-        if row.name not in found or _says_more(row, found[row.name]):
-            found[row.name] = row
-    return found
+        if row.name not in rows or _says_more(row, rows[row.name]):
+            rows[row.name] = row
+    return rows
 
 
 def _says_more(row: KernelResult, other: KernelResult) -> bool:
@@ -219,14 +219,14 @@ def join_shards(records: Sequence[Record]) -> list[Record]:
 def contradictions(records: Iterable[Record]) -> list[str]:
     """Sentences about kernels that have different verdicts in records of the same sources and the same kind of
     device."""
-    found: dict[tuple[Hashable, str], tuple[Record, KernelResult]] = {}
+    verdicts: dict[tuple[Hashable, str], tuple[Record, KernelResult]] = {}
     pairs: dict[tuple[int, int], tuple[Record, Record, list[str]]] = {}
     for record in records:
         key = record.run.judged_alike, record.run.declared, record.run.patterns
         for row in record.rows:
             if row.status == "not_run":
                 continue
-            first, other = found.setdefault((key, row.name), (record, row))
+            first, other = verdicts.setdefault((key, row.name), (record, row))
             if (other.status, other.failed) != (row.status, row.failed):
                 names = pairs.setdefault((id(first), id(record)), (first, record, []))[2]
                 names.append(f"{row.name} ({_verdict(other)} and {_verdict(row)})")

@@ -17,7 +17,7 @@ SCHEMA = ROOT / "docs" / "record.schema.json"
 
 def descriptions() -> dict[str, dict[str, str]]:
     """The text below each field of the models, by class and by the field's name in a record."""
-    found: dict[str, dict[str, str]] = {}
+    texts: dict[str, dict[str, str]] = {}
     for node in (*ast.parse(inspect.getsource(outcome)).body, *ast.parse(inspect.getsource(model)).body):
         if not isinstance(node, ast.ClassDef):
             continue
@@ -26,8 +26,8 @@ def descriptions() -> dict[str, dict[str, str]]:
             if isinstance(field, ast.AnnAssign) and isinstance(docstring, ast.Expr):
                 text = " ".join(str(ast.literal_eval(docstring.value)).split())
                 name = ast.unparse(field.target)
-                found.setdefault(node.name, {})[aliases.get(name, name)] = text
-    return found
+                texts.setdefault(node.name, {})[aliases.get(name, name)] = text
+    return texts
 
 
 def _aliases(name: str) -> dict[str, str]:

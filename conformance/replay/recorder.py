@@ -74,21 +74,21 @@ class Recorder:
             # The executor fills it, whatever the case holds.
             return {"kind": "scratch", "name": argument.name, "bytes": argument.data.nbytes, "fill": POISON_BYTE}
         data = argument.data
-        found: dict[str, Any] = {"kind": "buf", "name": argument.name, "role": argument.role}
-        found |= {"dtype": data.dtype.name, "n": data.size}
+        described: dict[str, Any] = {"kind": "buf", "name": argument.name, "role": argument.role}
+        described |= {"dtype": data.dtype.name, "n": data.size}
         if argument.start:
-            found["start"] = argument.start
+            described["start"] = argument.start
         image = data.view(np.uint8)
         if argument.role == "out" and image.size and (image == image[0]).all():
-            found |= {"data": None, "fill": int(image[0])}
+            described |= {"data": None, "fill": int(image[0])}
         else:
-            found["data"] = self._pooled(data)
+            described["data"] = self._pooled(data)
         left = after.get(argument.name, data)
         # The very array says that nobody has written to it.
         overwritten = left is not data and not np.array_equal(np.ascontiguousarray(left).view(np.uint8), image)
         if argument.role != "in" or overwritten:
-            found["expect"] = self._pooled(after[argument.name])
-        return found
+            described["expect"] = self._pooled(after[argument.name])
+        return described
 
     def _pooled(self, array: NDArray[Any]) -> str:
         """The key of ``array`` in the pool: made of its bytes, so that equal arrays are stored once."""

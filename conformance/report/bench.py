@@ -157,8 +157,8 @@ def summary(rows: Sequence[WorkloadResult]) -> list[str]:
 
 def slower(rows: Sequence[WorkloadResult]) -> Cells:
     """The workloads that are slower than the other tree's, the slowest first."""
-    found = sorted((row.ratio, row.case) for row in rows if row.slower and row.ratio is not None)
-    return ["times as fast", "case"], [[f"{ratio:.3f}", case] for ratio, case in found]
+    slower_rows = sorted((row.ratio, row.case) for row in rows if row.slower and row.ratio is not None)
+    return ["times as fast", "case"], [[f"{ratio:.3f}", case] for ratio, case in slower_rows]
 
 
 def lost(loss: Loss) -> str:
@@ -275,10 +275,12 @@ def bench_markdown(record: BenchRecord) -> str:
     elif rows:
         lines += ["", "## Families", "", *_table(by_family(rows))]
     if run.against and not counts:
-        found = slower(rows)
-        definition = f"In the median pair of launches by over {NOISE:.0%}, and in three of four pairs: {len(found[1])}."
+        slower_rows = slower(rows)
+        definition = (
+            f"In the median pair of launches by over {NOISE:.0%}, and in three of four pairs: {len(slower_rows[1])}."
+        )
         lines += ["", f"## Slower than {plain(run.against)}'s", "", definition]
-        lines += ["", *_table(found)] if found[1] else []
+        lines += ["", *_table(slower_rows)] if slower_rows[1] else []
     if record.losses:
         done = "counted" if counts else "timed"
         lines += ["", f"## Not {done}", "", *(f"- {plain(lost(loss))}" for loss in record.losses)]

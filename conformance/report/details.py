@@ -154,12 +154,14 @@ def missing_lines(rows: Sequence[KernelResult], specs: Specs) -> list[str]:
             count = 0
             for family in module.families:
                 mine = of_family(rows, module.name, family)
-                found = [row for row in mine if belongs(row)]
-                count += len(found)
-                if len(found) == len(mine) and not any(row.message for row in found):
+                rows_there = [row for row in mine if belongs(row)]
+                count += len(rows_there)
+                if len(rows_there) == len(mine) and not any(row.message for row in rows_there):
                     names.append(f"{plain(family)} (all {len(mine)})")
                 else:
-                    names += [code(row.name) + (f" ({plain(row.message)})" if row.message else "") for row in found]
+                    names += [
+                        code(row.name) + (f" ({plain(row.message)})" if row.message else "") for row in rows_there
+                    ]
             if names:
                 lines.append(f"- {plain(module.name)}, {label} ({count}): {', '.join(names)}")
     return lines or ["None."]

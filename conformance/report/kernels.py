@@ -187,25 +187,24 @@ def misaligned_of(row: KernelResult) -> str | None:
 
 def misaligned_note(rows: Sequence[KernelResult]) -> str | None:
     """A sentence about all kernels with unaligned accesses, with the first one; ``None`` for none. Not escaped."""
-    found = [row for row in rows if row.misaligned is not None]
-    if not found:
+    misaligned = [row for row in rows if row.misaligned is not None]
+    if not misaligned:
         return None
-    count = "1 kernel accesses" if len(found) == 1 else f"{len(found)} kernels access"
-    names = some([row.name for row in found], _NAMED)
-    return (
-        f"{count} vectors that are not aligned, which changes no verdict: {names}: {found[0].misaligned}; {_ALIGNMENT}"
-    )
+    count = "1 kernel accesses" if len(misaligned) == 1 else f"{len(misaligned)} kernels access"
+    names = some([row.name for row in misaligned], _NAMED)
+    first = misaligned[0].misaligned
+    return f"{count} vectors that are not aligned, which changes no verdict: {names}: {first}; {_ALIGNMENT}"
 
 
 def leak_note(rows: Sequence[KernelResult]) -> str | None:
     """A sentence about all launchers that leak, with what the first one leaves behind; ``None`` for none. Not
     escaped."""
-    found = [row for row in rows if row.leak is not None]
-    if not found:
+    leaking = [row for row in rows if row.leak is not None]
+    if not leaking:
         return None
-    names = ", ".join(row.name for row in found[:_NAMED]) + (" ..." if len(found) > _NAMED else "")
-    count = "1 launcher leaks" if len(found) == 1 else f"{len(found)} launchers leak"
-    first = f"{found[0].leak}; {_TO_DO}"
+    names = ", ".join(row.name for row in leaking[:_NAMED]) + (" ..." if len(leaking) > _NAMED else "")
+    count = "1 launcher leaks" if len(leaking) == 1 else f"{len(leaking)} launchers leak"
+    first = f"{leaking[0].leak}; {_TO_DO}"
     return f"{count}, which changes no verdict: {names}: {first}"
 
 

@@ -79,7 +79,7 @@ def unasked_note(rows: Sequence[KernelResult]) -> str | None:
 def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
     """The failures among these cases by reason, the most frequent first. A case with two reasons counts under the
     first."""
-    found: dict[str, Reason] = {}
+    by_reason: dict[str, Reason] = {}
     for row in rows:
         if row.robustness is None:
             continue
@@ -88,11 +88,11 @@ def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
             if told is _OTHER and row.launched_when is not None:
                 told = _BY_THE_PORT
             why, where = told
-            reason = found.setdefault(why, Reason(why))
+            reason = by_reason.setdefault(why, Reason(why))
             reason.places[where] = None
             reason.failed += 1
             reason.kernels.setdefault(row.name, f"{failure.case}: {failure.why}")
-    return sorted(found.values(), key=lambda reason: -reason.failed)
+    return sorted(by_reason.values(), key=lambda reason: -reason.failed)
 
 
 def _reason(kernel: Kernel, text: str) -> NeverLaunched:

@@ -20,10 +20,10 @@ Records = Record | Sequence[Record]
 
 def listed(records: Records) -> list[Record]:
     """``records``, one or several, as a list. Raises ``ValueError`` for none."""
-    found = [records] if isinstance(records, Record) else list(records)
-    if not found:
+    records_listed = [records] if isinstance(records, Record) else list(records)
+    if not records_listed:
         raise ValueError("a report needs at least one record")
-    return found
+    return records_listed
 
 
 def executed(run: RunInfo) -> str:

@@ -46,11 +46,11 @@ def choose(name: str) -> Choice:
     sign: str | None = None
     for each in NAMES:
         try:
-            found = runtime_kind(each).find()
+            choice = runtime_kind(each).find()
         except NoRuntime as error:
             sign = sign or error.sign
             continue
-        return replace(found, fallback=sign)
+        return replace(choice, fallback=sign)
     raise NoRuntime(f"no runtime has a device here ({', '.join(NAMES)}); name one with --runtime to see why")
 
 

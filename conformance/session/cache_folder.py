@@ -19,12 +19,12 @@ def check_cache() -> None:
         return
     advice = f"name another folder in {CACHE}"
     try:
-        found = committed_below(folder)
+        committed = committed_below(folder)
     except RepositoryError as error:
         if not os.environ.get(CACHE):
             return  # the checkout of the harness itself
         raise UsageError(
             f"{CACHE}={folder}: lies in a work tree of which is not known what it holds ({error}); {advice}"
         ) from None
-    if found is not None:
-        raise UsageError(f"{folder}: the cache folder holds {found}, which its repository has committed; {advice}")
+    if committed is not None:
+        raise UsageError(f"{folder}: the cache folder holds {committed}, which its repository has committed; {advice}")

@@ -269,8 +269,8 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
     if all(row.status in ABSENT for row in every) and any(row.status == "not_run" for row in every):
         idle = next(row for row in every if row.status == "not_run")
         return f"nothing was judged: {idle.name}: {idle.message or 'no case was run'}"
-    found = None if against is None or shard is not None else against.comparison
-    if against is not None and found and not any(part.compared for part in found.parts.values()):
+    comparison = None if against is None or shard is not None else against.comparison
+    if against is not None and comparison and not any(part.compared for part in comparison.parts.values()):
         return f"{against.name} and this run have a verdict on no kernel in common, so nothing was compared"
     return None
 
@@ -317,8 +317,8 @@ class Gating:
         """The baseline as a gate for ``record``; ``None`` without a baseline."""
         if self.asked.baseline is None:
             return None
-        found = None if self.standing is None else compare(self.standing, record)
-        return Against(shown(self.asked.baseline), found)
+        comparison = None if self.standing is None else compare(self.standing, record)
+        return Against(shown(self.asked.baseline), comparison)
 
 
 def gating_from(
@@ -473,13 +473,13 @@ def asked_by(
 
 def known_before(against: Against | None) -> dict[str, str]:
     """By kernel name, the sentence that it fails in the baseline too: for kernels that did not become worse since."""
-    found = None if against is None else against.comparison
-    if against is None or found is None:
+    comparison = None if against is None else against.comparison
+    if against is None or comparison is None:
         return {}
-    worse = {change.kernel for part in found.parts.values() for change in part.worse}
+    worse = {change.kernel for part in comparison.parts.values() for change in part.worse}
     return {
         row.name: f"{row.status} in the baseline {against.name} too"
-        for row in compared_rows(found.old)
+        for row in compared_rows(comparison.old)
         if row.status in EXPLAINED and row.name not in worse
     }
 
@@ -510,12 +510,12 @@ def _update(gating: Gating, against: Against, record: Record) -> str | None:
 
 def _refused(against: Against) -> str | None:
     """Why a new baseline is not written, in words."""
-    found = against.comparison
-    if found is None:
+    comparison = against.comparison
+    if comparison is None:
         return None
-    if not found.same_place:
+    if not comparison.same_place:
         return "it was judged in another way or on another device; remove it to begin with this run"
-    for entry, part in found.parts.items():
+    for entry, part in comparison.parts.items():
         if part.unjudged:
             whole = "every kernel" if ROWS[entry].in_coverage else "them too"
             what = counted(len(part.unjudged), ROWS[entry].noun)

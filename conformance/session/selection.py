@@ -105,8 +105,8 @@ def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
     kernels = [kernel for kernel in kernels if kernel.build is not None]
     excluded = {kernel.name for kernel in kernels if tree.declared.excluded(kernel.name) is not None}
     names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.entry == "launcher"]
-    found = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
-    return [kernel for kernel in kernels if found or kernel.entry != "launcher" or kernel.name in excluded]
+    defines_one = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
+    return [kernel for kernel in kernels if defines_one or kernel.entry != "launcher" or kernel.name in excluded]
 
 
 def judgeable(kernels: Sequence[Kernel]) -> list[Kernel]:

@@ -92,9 +92,9 @@ def specs_from(settings: Settings, config: Config | None) -> Specs:
         return specs
     from conformance.cases.own import check_own  # what a run without own kernels does without
 
-    found = with_own(specs, config.own, settings.own)
-    check_own(found.of_port.values())
-    return found
+    with_port = with_own(specs, config.own, settings.own)
+    check_own(with_port.of_port.values())
+    return with_port
 
 
 def specs_without_port(settings: Settings) -> Specs:

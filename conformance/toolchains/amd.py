@@ -184,10 +184,10 @@ def find_toolchain(targets: Sequence[AmdTarget], kinds: Sequence[Kind] | None = 
         kinds = tuple(kind for kind in KINDS if not chosen or kind == chosen)
     lacks: list[str] = []
     for kind in kinds:
-        found = {"rocm": _rocm, "clang": _clang, "zig": _zig}[kind](targets)
-        if isinstance(found, AmdToolchain):
-            return found
-        lacks.append(f"{kind}: {found}")
+        toolchain = {"rocm": _rocm, "clang": _clang, "zig": _zig}[kind](targets)
+        if isinstance(toolchain, AmdToolchain):
+            return toolchain
+        lacks.append(f"{kind}: {toolchain}")
     raise AmdError(f"no compiler for AMD targets ({'; '.join(lacks)}); install ROCm or, {_PACKAGES}")
 
 
@@ -203,8 +203,8 @@ def lacking() -> str:
 def rocm_roots() -> list[Path]:
     """The folders where ROCm is installed, as far as they exist: its Python packages, those that the environment names,
     /opt."""
-    found = rocm_folders(("_rocm_sdk_devel", "_rocm_sdk_core"), ("ROCM_PATH", "ROCM_HOME", "HIP_PATH"))
-    return [root for root in dict.fromkeys(root for _, root in found) if root.is_dir()]
+    folders = rocm_folders(("_rocm_sdk_devel", "_rocm_sdk_core"), ("ROCM_PATH", "ROCM_HOME", "HIP_PATH"))
+    return [root for root in dict.fromkeys(root for _, root in folders) if root.is_dir()]
 
 
 def _rocm(_targets: Sequence[AmdTarget]) -> AmdToolchain | str:

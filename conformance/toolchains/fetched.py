@@ -85,8 +85,8 @@ class Release:
     @property
     def libraries(self) -> list[Path]:
         """Its folders with device libraries, those of the newest LLVM first."""
-        found = self.folder.glob("llvm-*/amdgcn/bitcode")
-        return sorted((one for one in found if one.parents[1].name[5:].isdecimal()), key=_llvm, reverse=True)
+        folders = self.folder.glob("llvm-*/amdgcn/bitcode")
+        return sorted((one for one in folders if one.parents[1].name[5:].isdecimal()), key=_llvm, reverse=True)
 
 
 @cache
@@ -103,18 +103,18 @@ def known_releases() -> list[str]:
 def packages_of(release: str) -> list[Package]:
     """The packages of the release ``release`` (``7.2``). Raises ``ReleaseError`` for one that the table does not
     have."""
-    found = [row for row in table() if release in row.releases]
-    if not found:
+    packages = [row for row in table() if release in row.releases]
+    if not packages:
         known = ", ".join(PREFIX + one for one in known_releases())
         raise ReleaseError(f"{PREFIX}{release} is no release that can be fetched; expected one of {known}")
-    return found
+    return packages
 
 
 def fetched() -> list[Release]:
     """The releases in the cache, the newest first."""
     folders = (folder for folder in _home().glob(f"{PREFIX}*") if (folder / "include/hip/hip_runtime.h").is_file())
-    found = [Release(folder.name.removeprefix(PREFIX), folder) for folder in folders]
-    return sorted(found, key=lambda one: _version(one.version), reverse=True)
+    releases = [Release(folder.name.removeprefix(PREFIX), folder) for folder in folders]
+    return sorted(releases, key=lambda one: _version(one.version), reverse=True)
 
 
 def library_roots(llvm: int | None) -> list[Path]:
@@ -155,11 +155,11 @@ def take(source: Path, release: str | None = None) -> Release:
 
 def remove(release: str) -> None:
     """Remove ``release`` (``7.2``) from the cache. Raises ``ReleaseError`` where it is not there."""
-    found = next((one for one in fetched() if one.version == release), None)
-    if found is None:
+    installed = next((one for one in fetched() if one.version == release), None)
+    if installed is None:
         has = ", ".join(PREFIX + one.version for one in fetched()) or "none"
         raise ReleaseError(f"{PREFIX}{release} is not in {_home()}, which has {has}")
-    shutil.rmtree(found.folder)
+    shutil.rmtree(installed.folder)
 
 
 def _home() -> Path:

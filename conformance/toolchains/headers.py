@@ -46,10 +46,10 @@ _LACKED = re.compile(r"\(HIP [\d.]+ has it(?: for [\w ]+)?, HIP [^()]+ does not\
 def hip_version(folder: Path) -> str:
     """The version of HIP (``5.2``) whose headers are in ``folder``; "" where that is not known."""
     try:
-        found = dict(_VERSION.findall(read_bytes(folder / "hip/hip_version.h").decode(errors="replace")))
+        numbers = dict(_VERSION.findall(read_bytes(folder / "hip/hip_version.h").decode(errors="replace")))
     except OSError:
         return ""
-    return f"{found['MAJOR']}.{found['MINOR']}" if len(found) == 2 else ""
+    return f"{numbers['MAJOR']}.{numbers['MINOR']}" if len(numbers) == 2 else ""
 
 
 def hip_in(folder: Path) -> str:
@@ -72,10 +72,10 @@ def with_releases(log: str, folder: Path | None) -> str:
         return log
     lines = log.split("\n")
     for at, line in enumerate(lines):
-        found = _NAME.search(line)
-        if found is None:
+        name = _NAME.search(line)
+        if name is None:
             continue
-        for row in _rows(found["name"]):
+        for row in _rows(name["name"]):
             kind = row.get("argument")
             if release(Path(version)) < release(Path(row["since"])) and (kind is None or _is_given(kind, lines, at)):
                 has = f"HIP {row['since']} has it" + (f" for {kind}" if kind else "")

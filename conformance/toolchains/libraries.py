@@ -61,16 +61,16 @@ def amd_library_compiler(arch: str) -> LibraryCompiler | str:
     """
     try:
         wanted = target(arch)
-        found = find_toolchain([wanted], None if os.environ.get(ENVIRONMENT) else HIPCC_KINDS)
+        toolchain = find_toolchain([wanted], None if os.environ.get(ENVIRONMENT) else HIPCC_KINDS)
     except (AmdError, OSError) as error:
         return f"linked launchers are compiled by hipcc or another clang with HIP's headers: {error}"
-    if found.minimal_headers:
+    if toolchain.minimal_headers:
         return (
-            f"linked launchers need HIP's own headers, which {found.name} lacks; install ROCm, or on Debian and Ubuntu "
-            f"the package libamdhip64-dev, or let {GET} bring them"
+            f"linked launchers need HIP's own headers, which {toolchain.name} lacks; install ROCm, or on Debian and "
+            f"Ubuntu the package libamdhip64-dev, or let {GET} bring them"
         )
-    flags = ("-x", "hip", f"--offload-arch={wanted.name}", *found.options, "-O3", "-std=c++17", *_AS_LIBRARY)
-    return LibraryCompiler((*found.command, *flags), found.name, found.identity)
+    flags = ("-x", "hip", f"--offload-arch={wanted.name}", *toolchain.options, "-O3", "-std=c++17", *_AS_LIBRARY)
+    return LibraryCompiler((*toolchain.command, *flags), toolchain.name, toolchain.identity)
 
 
 _AS_LIBRARY = ("-shared", "-fPIC", "-fuse-ld=lld", "-Wl,-Bsymbolic", "-no-hip-rt")
@@ -79,10 +79,10 @@ _AS_LIBRARY = ("-shared", "-fPIC", "-fuse-ld=lld", "-Wl,-Bsymbolic", "-no-hip-rt
 def lacked_of_host(log: str) -> str | None:
     """What of the host was missing for a compilation with this ``log``, in words; ``None`` where the source is at
     fault."""
-    found = _OF_HOST.search(log)
-    if found is None:
+    lacking = _OF_HOST.search(log)
+    if lacking is None:
         return None
     return (
         "its host code needs a linker and the C++ library of the host, and one of them is missing "
-        f"({found[0].strip()}); install g++ and lld"
+        f"({lacking[0].strip()}); install g++ and lld"
     )

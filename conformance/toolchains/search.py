@@ -54,10 +54,10 @@ def zig(tool: str) -> tuple[str, ...]:
 def zig_headers() -> Path:
     """The folder in the PyPI package ziglang with clang's own headers (stddef.h), which its clang, called by that name,
     does not find. Raises ``LookupError`` without the package."""
-    found = importlib.util.find_spec("ziglang")
-    if found is None or found.origin is None:
+    package = importlib.util.find_spec("ziglang")
+    if package is None or package.origin is None:
         raise LookupError("the PyPI package ziglang is not installed")
-    return Path(found.origin).parent / "lib/include"
+    return Path(package.origin).parent / "lib/include"
 
 
 def rocm_folders(packages: Sequence[str], variables: Sequence[str]) -> Iterator[tuple[str, Path]]:

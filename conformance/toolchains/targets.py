@@ -89,10 +89,10 @@ def target(name: str) -> AmdTarget:
 
 def given_target(name: str) -> AmdTarget:
     """The target that a user calls ``name``; raises ``AmdError`` also for one that LLVM does not list."""
-    found = target(name)
-    if not _KNOWN.fullmatch(found.processor):
-        raise AmdError(f"no AMD GPU is a {found.processor}; expected names such as {', '.join(DEFAULT_TARGETS)}")
-    return found
+    known = target(name)
+    if not _KNOWN.fullmatch(known.processor):
+        raise AmdError(f"no AMD GPU is a {known.processor}; expected names such as {', '.join(DEFAULT_TARGETS)}")
+    return known
 
 
 def targets_of(text: str) -> list[AmdTarget]:

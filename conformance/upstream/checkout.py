@@ -108,7 +108,7 @@ def declared_launchers(folder: Path) -> dict[str, ForeignFunction]:
     file = folder / LAUNCHERS
     if not file.is_file():
         return {}
-    found: dict[str, ForeignFunction] = {}
+    functions: dict[str, ForeignFunction] = {}
     for node in walk(parse_file(file)):
         if node.type != "function_signature_item":
             continue
@@ -116,10 +116,10 @@ def declared_launchers(folder: Path) -> dict[str, ForeignFunction]:
         listed = node.child_by_field_name("parameters")
         params = [] if listed is None else [one for one in listed.named_children if one.type == "parameter"]
         pairs = ((text_of(one.child_by_field_name(part)) for part in ("pattern", "type")) for one in params)
-        found[name] = ForeignFunction(
+        functions[name] = ForeignFunction(
             name, line_of(node), tuple((word, " ".join(kind.split())) for word, kind in pairs)
         )
-    return found
+    return functions
 
 
 def _modules(folder: Path) -> list[str]:
@@ -139,9 +139,9 @@ def _modules(folder: Path) -> list[str]:
 
 
 def _definitions(sources: list[Path], defines: tuple[str, ...], jobs: int) -> list[Definition]:
-    found = in_parallel(lambda source: scan_file(source, defines=defines).kernels, sources, jobs)
+    definitions = in_parallel(lambda source: scan_file(source, defines=defines).kernels, sources, jobs)
     # A template has no name of its own to ask for; a kernel without C linkage has another one.
-    return [definition for kernels in found for definition in kernels if definition.extern_c]
+    return [definition for kernels in definitions for definition in kernels if definition.extern_c]
 
 
 def _commit(path: Path) -> str | None:

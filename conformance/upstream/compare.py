@@ -136,9 +136,9 @@ def parameter_difference(kernel: Kernel, definition: Definition) -> str | None:
 
 
 def _same_type(want: Parameter, have: Param) -> bool:
-    found = c_type(have.type)
+    type_ = c_type(have.type)
     constant = have.type.startswith("const ") or have.type.split("*")[0].rstrip().endswith(" const")
-    return found.is_dtype(want.dtype, want.pointer) and (not want.pointer or constant == (want.role == "in"))
+    return type_.is_dtype(want.dtype, want.pointer) and (not want.pointer or constant == (want.role == "in"))
 
 
 def describe_parameter(parameter: Parameter) -> str:

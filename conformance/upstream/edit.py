@@ -101,7 +101,7 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 
 def places(text: str) -> dict[Location, ScalarPlace]:
     """The place of every scalar of a YAML text, by its path. Keys of mappings are texts."""
-    found: dict[Location, ScalarPlace] = {}
+    scalars: dict[Location, ScalarPlace] = {}
     # The Python parser: its marks count characters, libyaml's do not.
     root = yaml.compose(text, Loader=yaml.SafeLoader)
 
@@ -113,11 +113,11 @@ def places(text: str) -> dict[Location, ScalarPlace]:
             for index, value in enumerate(node.value):
                 visit(value, (*location, index), bool(node.flow_style))
         else:
-            found[location] = ScalarPlace(node.start_mark.index, node.end_mark.index, aligned)
+            scalars[location] = ScalarPlace(node.start_mark.index, node.end_mark.index, aligned)
 
     if root is not None:
         visit(root, (), False)
-    return found
+    return scalars
 
 
 def node_at(text: str, location: Location) -> yaml.Node | None:

@@ -152,9 +152,9 @@ def ancestors(node: Node) -> Iterator[tuple[Node, Node]]:
 
 def attributes_of(node: Node) -> list[str]:
     """The attributes (``#[...]``) that stand before ``node``."""
-    found = []
+    attributes = []
     sibling = node.prev_named_sibling
     while sibling is not None and (sibling.type == "attribute_item" or "comment" in sibling.type):
-        found += [text_of(sibling)] if sibling.type == "attribute_item" else []
+        attributes += [text_of(sibling)] if sibling.type == "attribute_item" else []
         sibling = sibling.prev_named_sibling
-    return found
+    return attributes

@@ -46,15 +46,15 @@ def file_head(module: str, source: str, lines: int) -> str:
 def _parameters(definition: Definition, dtype: str | None) -> Iterable[str]:
     """``name: role type`` of each parameter, with ``{dtype}`` for the kernel's own."""
     for index, param in enumerate(definition.params):
-        found = c_type(param.type)
-        kinds = found.dtypes - {"i32"} if "int" in found.dtypes and dtype != "i32" else found.dtypes
+        type_ = c_type(param.type)
+        kinds = type_.dtypes - {"i32"} if "int" in type_.dtypes and dtype != "i32" else type_.dtypes
         kind = "{dtype}" if dtype in kinds else next(iter(sorted(kinds)), "")
         name = param.name or f"unnamed{index}"
-        if found.pointers == 0:
+        if type_.pointers == 0:
             yield f"{name}: scalar {kind or 'TODO'}" + ("" if kind else f" # {param.type}")
         else:
             role = "in" if param.type.startswith("const ") else "out"
-            known = "void*" if kind in ("", "void*") or found.pointers > 1 else f"{kind}*"
+            known = "void*" if kind in ("", "void*") or type_.pointers > 1 else f"{kind}*"
             yield f"{name}: {role} {known}" + ("" if kind else f" # {param.type}")
 
 

@@ -79,12 +79,12 @@ def command(arguments: argparse.Namespace) -> int:
                 print(f"candle-parity: {one_line(name)} cannot be judged; what is above says why", file=sys.stderr)
                 return NO_VERDICT
             records[name] = record
-    found = compare(records[arguments.old], records[arguments.new])
+    comparison = compare(records[arguments.old], records[arguments.new])
     names = [f"{name} ({commits[name][:SHOWN]})" for name in (arguments.old, arguments.new)]
     if arguments.json is not None:
-        write_text(arguments.json, comparison_json(found, names[0], names[1]))
-    print(f"\n{render_comparison(found, names[0], names[1])}")
-    return _exit_code(found, *names)
+        write_text(arguments.json, comparison_json(comparison, names[0], names[1]))
+    print(f"\n{render_comparison(comparison, names[0], names[1])}")
+    return _exit_code(comparison, *names)
 
 
 def _check_owner(repository: Repository) -> None:

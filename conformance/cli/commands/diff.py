@@ -27,12 +27,12 @@ def options(parser: CommandParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     old, new = (record_of_run(path) for path in (arguments.old, arguments.new))
-    found = compare(old, new)
+    comparison = compare(old, new)
     names = str(arguments.old), str(arguments.new)
     if arguments.json is not None:
-        write_text(arguments.json, comparison_json(found, *names))
-    print(render_comparison(found, *names))
-    parts = found.parts.values()
+        write_text(arguments.json, comparison_json(comparison, *names))
+    print(render_comparison(comparison, *names))
+    parts = comparison.parts.values()
     if not any(part.compared for part in parts):
         raise UsageError(
             f"{names[0]} and {names[1]} have a verdict on no kernel in common: there is nothing to compare"

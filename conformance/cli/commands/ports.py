@@ -136,10 +136,10 @@ def _read(path: Path) -> list[_Listed]:
         raise UsageError(f"{path}: cannot be read as TOML ({shortened(str(error))})") from None
     if not isinstance(rows, list) or not rows:
         raise UsageError(f"{path}: lists no port; add a [[port]] with {', '.join(_OURS)}")
-    found = list(_rows(path, rows))
-    if len({port.name for port in found}) < len(found):
+    ports = list(_rows(path, rows))
+    if len({port.name for port in ports}) < len(ports):
         raise UsageError(f"{path}: two ports have the same name")
-    return found
+    return ports
 
 
 def _rows(path: Path, rows: list[Any]) -> Iterator[_Listed]:
@@ -185,17 +185,17 @@ def _check_run(where: str, run: Any) -> None:
 
 def _files(path: Path, chosen: list[_Listed], out: Path) -> dict[Path, tuple[_Listed, str]]:
     """Each run with the file of its record; raises ``UsageError`` where two would write the same one."""
-    found: dict[Path, tuple[_Listed, str]] = {}
+    runs: dict[Path, tuple[_Listed, str]] = {}
     for port, run in ((one, run) for one in chosen for run in one.runs):
         slug = re.sub(r"[^a-z0-9]+", "-", run.replace("--", "").lower()).strip("-") or "run"
         file = (out / f"{port.name}.{slug}.json.xz").absolute()
-        if file in found:
-            other, same = found[file]
+        if file in runs:
+            other, same = runs[file]
             raise UsageError(
                 f"{path}: {other.name}: {same} and {port.name}: {run} would both write {file.name}; leave one out"
             )
-        found[file] = port, run
-    return found
+        runs[file] = port, run
+    return runs
 
 
 def _fetch(port: _Listed, checkouts: Path) -> None:

@@ -95,10 +95,10 @@ def command(arguments: argparse.Namespace) -> int:
 def recordable(kernels: Sequence[Kernel], runtime: str) -> list[Kernel]:
     """``kernels``, without launchers if the runtime cannot call them. Raises ``UsageError`` where none is left."""
     calls = runtime_kind(runtime).launchers is not None
-    found = [kernel for kernel in kernels if calls or kernel.build != "launchers"]
-    if not found:
+    kept = [kernel for kernel in kernels if calls or kernel.build != "launchers"]
+    if not kept:
         raise UsageError(NOT_HERE.format(runtime=runtime))
-    return found
+    return kept
 
 
 @contextmanager

@@ -126,11 +126,11 @@ def _select(
             names.add(kernel)
             cases[kernel] = (*cases.get(kernel, ()), pattern)
             continue
-        found = {name for name in traced if fnmatchcase(name, pattern)}
-        if not found:
+        matching = {name for name in traced if fnmatchcase(name, pattern)}
+        if not matching:
             near = did_you_mean(pattern.strip("*"), sorted(traced))
             raise UsageError(f"{where}: pattern {pattern!r} matches no traced kernel{near}")
-        names |= found
+        names |= matching
     chosen = [kernel for kernel in specs.select((), arguments.module, launchers=True) if kernel.name in names]
     if not chosen:
         raise UsageError(f"{where}: no traced kernel of module {' or '.join(arguments.module)} matches")

@@ -97,8 +97,8 @@ def _rows() -> Iterator[Row]:
         yield Row("todo", "used", "nothing: AMD's machine code cannot be made here", str(error))
     for kind in KINDS:
         try:
-            found = find_toolchain([target(_ANY)], (kind,))
-            yield Row("ok", f"compiler, {kind}", f"{found.name} ({' '.join(found.command)})")
+            toolchain = find_toolchain([target(_ANY)], (kind,))
+            yield Row("ok", f"compiler, {kind}", f"{toolchain.name} ({' '.join(toolchain.command)})")
         except AmdError as error:
             why = str(error).partition(f"({kind}: ")[2].rpartition("); install")[0]
             yield Row("none", f"compiler, {kind}", why or str(error))

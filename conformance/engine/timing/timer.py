@@ -111,11 +111,11 @@ class Timer:
         assert kernel.build is not None, "bench selects no calls of a vendor's library"
         for tree, finders, broken in zip(("--kernels", "--against"), self._finders, request.broken, strict=False):
             finders["kernels"].broken.update(broken)
-            found = finders[kernel.build].find(kernel)
-            if found.function is None:
-                why = f"{found.status}: {found.message or 'no source defines it'} (the tree of {tree})"
+            function = finders[kernel.build].find(kernel)
+            if function.function is None:
+                why = f"{function.status}: {function.message or 'no source defines it'} (the tree of {tree})"
                 return Timed(kernel.name, case, error=why)
-            trees.append((tree, self._loader.functions[found.function.number]))
+            trees.append((tree, self._loader.functions[function.function.number]))
         try:
             if self._bench is None and self._kind.count is None:
                 # What a launch costs on the host says nothing of a GPU.

@@ -72,16 +72,16 @@ def early_barriers(code: CodeObject) -> list[EarlyBarrier]:
     codes = _GENERATIONS.get(generation(code.target) or 0)
     if codes is None or not code.elf:
         return []
-    found: list[EarlyBarrier] = []
+    barriers: list[EarlyBarrier] = []
     lines: LineTable | None = None
     try:
         for name, start, body in functions(ELFFile(BytesIO(code.elf))):
             for offset in _reached_early(body, generation(code.target) or 0, codes):
                 lines = lines or read_line_table(code.elf)
-                found.append(_barrier(name, start + offset, lines))
+                barriers.append(_barrier(name, start + offset, lines))
     except DAMAGE:
         return []
-    return found
+    return barriers
 
 
 def _barrier(function: str, address: int, lines: LineTable) -> EarlyBarrier:

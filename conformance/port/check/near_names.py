@@ -26,11 +26,11 @@ def intended_names(extra: Iterable[str], missing: Collection[str]) -> dict[str, 
         pairs += ((_NEAR, name, wanted) for wanted in missing if _says_more(name, wanted))
         for near in difflib.get_close_matches(name, missing, n=5, cutoff=_NEAR):
             pairs.append((difflib.SequenceMatcher(None, name, near).ratio(), name, near))
-    found: dict[str, str] = {}
+    intended: dict[str, str] = {}
     for _, name, near in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
-        if name not in found and near not in found.values():
-            found[name] = near
-    return found
+        if name not in intended and near not in intended.values():
+            intended[name] = near
+    return intended
 
 
 def _says_more(name: str, wanted: str) -> bool:

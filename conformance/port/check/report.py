@@ -127,15 +127,15 @@ def report_text(report: CheckReport) -> str:
     """What ``check`` prints: the findings by kind, and how many kernels of the specs are there."""
     lines: list[str] = []
     for kind, meaning in (*ERROR_KINDS.items(), *WARNING_KINDS.items()):
-        found = [finding for finding in report.findings if finding.kind == kind]
-        if not found:
+        findings = [finding for finding in report.findings if finding.kind == kind]
+        if not findings:
             continue
-        lines += ["", f"{'warning: ' if kind in WARNING_KINDS else ''}{kind} ({len(found)}): {meaning}"]
+        lines += ["", f"{'warning: ' if kind in WARNING_KINDS else ''}{kind} ({len(findings)}): {meaning}"]
         if kind == "missing":
-            lines += _missing(found, {**report.specs, **report.own, **report.own_launchers})
+            lines += _missing(findings, {**report.specs, **report.own, **report.own_launchers})
             continue
-        lines += [f"  {_described(finding)}" for finding in found[:_SHOWN]]
-        lines += [f"  ... {len(found) - _SHOWN} more (--json has all)"] if len(found) > _SHOWN else []
+        lines += [f"  {_described(finding)}" for finding in findings[:_SHOWN]]
+        lines += [f"  ... {len(findings) - _SHOWN} more (--json has all)"] if len(findings) > _SHOWN else []
     lines += ["", *_object_table(report.objects)] if report.objects else []
     defined = _defined(report)
     count = sum(map(len, report.tree.definitions.values()))

@@ -125,17 +125,17 @@ _Read = tuple[tuple[Block, ...], frozenset[str], bool]
 def _read(source: KernelSource, text: str, options: BuildOptions) -> _Read:
     """What can be cut out of ``text``: as it is kept, or read by one process while the others wait for it."""
     key = _key(source, text, options)
-    found = _kept(key)
-    if found is not None:
-        return found
+    kept = _kept(key)
+    if kept is not None:
+        return kept
     folder = _folder()
     with folder.turn(key, _SECONDS) as ours:
-        found = _kept(key) if ours else None
-        if found is None:
-            found = _blocks(source, text, options)
+        kept = _kept(key) if ours else None
+        if kept is None:
+            kept = _blocks(source, text, options)
             if ours:
-                folder.keep(key, _packed(found))
-    return found
+                folder.keep(key, _packed(kept))
+    return kept
 
 
 def _blocks(source: KernelSource, text: str, options: BuildOptions) -> _Read:
@@ -147,9 +147,9 @@ def _blocks(source: KernelSource, text: str, options: BuildOptions) -> _Read:
         return text if file == own else read_source(file)
 
     every = units(declarations, read)
-    found = [unit for unit in every if unit.file == own and _can_be_cut(unit) and not _includes(unit, text)]
-    names = {name for unit in found for name in unit.kernels}
-    own_names = [(unit, _names_in(unit.members)) for unit in found]
+    units_to_cut = [unit for unit in every if unit.file == own and _can_be_cut(unit) and not _includes(unit, text)]
+    names = {name for unit in units_to_cut for name in unit.kernels}
+    own_names = [(unit, _names_in(unit.members)) for unit in units_to_cut]
     # In the order of the text, which is that of the file: units are sorted by their lines.
     blocks = tuple(
         Block(tuple(unit.kernels), *_place(unit), tuple(sorted((used & names) - unit.kernels.keys())))
@@ -158,7 +158,7 @@ def _blocks(source: KernelSource, text: str, options: BuildOptions) -> _Read:
     stay = [each for each in declarations if Path(each.tokens[0].file).resolve() != own]
     # By the text too: a use may stand in the branch of an #if, or in a macro, that the scanner does not go into.
     prototypes = [unit for unit in every if unit.file == own and all(map(_is_prototype, unit.members))]
-    gone = sorted([_place(unit) for unit in (*found, *prototypes) if unit.region is not None])
+    gone = sorted([_place(unit) for unit in (*units_to_cut, *prototypes) if unit.region is not None])
     always = (_names_in(stay) | _words_between(text, gone)) & names
     return blocks, frozenset(always), any(map(_shares_a_variable, declarations))
 
@@ -200,8 +200,8 @@ def _words_between(text: str, places: Sequence[tuple[int, int]]) -> set[str]:
     """The words of ``text`` outside of ``places`` and of comments, with those of directives."""
     starts, ends = [start for start, _ in places], [end for _, end in places]
     pieces = [text[begin:end] for begin, end in zip([0, *ends], [*starts, len(text)], strict=True)]
-    found = (match[0] for match in TOKEN.finditer("\n".join(pieces)))
-    return {word for piece in found if not piece.startswith(("//", "/*")) for word in _WORD.findall(piece)}
+    words = (match[0] for match in TOKEN.finditer("\n".join(pieces)))
+    return {word for piece in words if not piece.startswith(("//", "/*")) for word in _WORD.findall(piece)}
 
 
 def _shares_a_variable(declaration: Declaration) -> bool:

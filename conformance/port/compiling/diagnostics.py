@@ -48,10 +48,10 @@ _UNKNOWN = re.compile(r"error: (?:use of undeclared identifier|unknown type name
 
 def refused_option(log: str) -> str | None:
     """A sentence about the option that the compiler with this ``log`` does not know; ``None`` where there is none."""
-    found = _REFUSED.search(log)
-    if found is None:
+    refusal = _REFUSED.search(log)
+    if refusal is None:
         return None
-    what = (found["what"] or found["llvm"]).rstrip(".")
+    what = (refusal["what"] or refusal["llvm"]).rstrip(".")
     return f"the compiler refuses an option ({what}), which says nothing of the port; install or name another compiler"
 
 
@@ -77,23 +77,23 @@ class Diagnostic:
 
 def diagnostics(log: str) -> list[Diagnostic]:
     """The errors in a compiler's ``log``, in order. ``places`` is empty where an error has none."""
-    found: list[Diagnostic] = []
+    errors: list[Diagnostic] = []
     before: list[ErrorPlace] = []
     for line in map(str.rstrip, log.splitlines()):
         if match := _ERROR.match(line):
             place = ErrorPlace(match["file"], int(match["line"] or match["nvline"]))
             if _TOO_MANY not in line:
-                found.append(Diagnostic(line, (place, *before), match["fatal"] is not None))
+                errors.append(Diagnostic(line, (place, *before), match["fatal"] is not None))
             before = []
         elif match := _NEEDED.match(line):
-            _add(found, ErrorPlace(match["file"], int(match["line"])))
+            _add(errors, ErrorPlace(match["file"], int(match["line"])))
         elif match := _BEFORE.match(line):
             before.append(ErrorPlace(match["file"], int(match["line"])))
         elif _OTHER_ERROR.match(line) and _TOO_MANY not in line:
-            found.append(Diagnostic(line, ()))
-        elif (match := _AT_LINE.search(line)) and found and found[-1].places:
-            _add(found, ErrorPlace(match["file"] or found[-1].places[0].file, int(match["line"])))
-    return _names_first(found)
+            errors.append(Diagnostic(line, ()))
+        elif (match := _AT_LINE.search(line)) and errors and errors[-1].places:
+            _add(errors, ErrorPlace(match["file"] or errors[-1].places[0].file, int(match["line"])))
+    return _names_first(errors)
 
 
 def _names_first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

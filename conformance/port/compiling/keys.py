@@ -323,7 +323,7 @@ def _present(tree: TreeFolders, names: Iterable[str], asked: Sequence[str]) -> t
     """
     wanted = {ending for name in names for ending in _endings(name)}
     own = [tree.path(name).parent for name in names if tree.is_own(name)]
-    found: dict[str, None] = {}
+    present: dict[str, None] = {}
     searches = [(folder, wanted | set(asked)) for folder in dict.fromkeys((*tree.folders, *own))]
     searches += [(folder, set(asked)) for folder in _SYSTEM]
     for folder, endings in searches:
@@ -334,8 +334,8 @@ def _present(tree: TreeFolders, names: Iterable[str], asked: Sequence[str]) -> t
         for ending in endings:
             first = ending.partition("/")[0]
             if (first in listing or first in ("", ".", "..")) and _is_file(folder / ending):
-                found[tree.name(str(folder / ending))] = None
-    return tuple(sorted(found))
+                present[tree.name(str(folder / ending))] = None
+    return tuple(sorted(present))
 
 
 def _endings(name: str) -> list[str]:
@@ -356,10 +356,10 @@ State = tuple[int, ...] | None
 def _state(file: Path) -> State:
     """What differs when a file has been written or replaced; ``None`` where there is none."""
     try:
-        found = file.stat()
+        status = file.stat()
     except (OSError, ValueError):
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _touched(file: Path) -> int:

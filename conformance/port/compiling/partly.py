@@ -227,13 +227,13 @@ class _Taking:
 
     def broken(self) -> dict[str, Broken]:
         """The kernels among what is taken out, and the launchers."""
-        found: dict[str, Broken] = {}
+        broken_kernels: dict[str, Broken] = {}
         for unit in self._taken:
             wanted = {**unit.kernels, **(unit.launchers if self._launchers else {})}
             for name, line in wanted.items():
                 why = self._why[unit] + _together(unit, wanted, name)
-                found[name] = Broken(f"{self._label(unit.file)}:{line}", why)
-        return found
+                broken_kernels[name] = Broken(f"{self._label(unit.file)}:{line}", why)
+        return broken_kernels
 
     def _path(self, file: str) -> Path:
         """The file that a compiler calls ``file``."""

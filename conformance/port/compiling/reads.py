@@ -84,10 +84,10 @@ def environment_folders() -> list[Path]:
 
 def absolute_environment() -> dict[str, str]:
     """These variables with absolute paths, for a compiler that works in another folder."""
-    found = {name: _absolute(os.environ[name]) for name in OF_FOLDERS if os.environ.get(name)}
+    variables = {name: _absolute(os.environ[name]) for name in OF_FOLDERS if os.environ.get(name)}
     for name in OF_OPTIONS:
         if os.environ.get(name):
-            found[name] = _FOLDER.sub(
+            variables[name] = _FOLDER.sub(
                 lambda match: match["option"] + os.path.abspath(match["folder"]), os.environ[name]
             )
-    return found
+    return variables

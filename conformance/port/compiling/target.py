@@ -86,12 +86,14 @@ def require_hipcc(arch: str = "", alone: bool = False) -> AmdToolchain:
 
     try:
         targets = [target(arch)] if arch else []
-        found = find_toolchain(targets, None if alone or os.environ.get(ENVIRONMENT) else HIPCC_KINDS)
+        toolchain = find_toolchain(targets, None if alone or os.environ.get(ENVIRONMENT) else HIPCC_KINDS)
     except (AmdError, OSError) as error:
         raise NoHipcc(str(error)) from None
-    if found.minimal_headers and not alone:
-        raise NoHipcc(f"{found.name} lacks HIP's headers; install {HEADER_PACKAGES}, or ROCm, or let {GET} bring them")
-    return found
+    if toolchain.minimal_headers and not alone:
+        raise NoHipcc(
+            f"{toolchain.name} lacks HIP's headers; install {HEADER_PACKAGES}, or ROCm, or let {GET} bring them"
+        )
+    return toolchain
 
 
 @lru_cache(maxsize=8)

@@ -141,15 +141,15 @@ def units(declarations: Sequence[Declaration], read: Callable[[Path], str]) -> l
         last = max(token.line for token in each.tokens if token.file == start.file)
         rows.append((Path(start.file).resolve(), start.line, last, each))
     rows.sort(key=lambda row: (str(row[0]), row[1]))
-    found: list[Unit] = []
+    made: list[Unit] = []
     for file, first, last, each in rows:
-        if found and found[-1].file == file and first <= found[-1].last:
-            found[-1] = Unit(file, found[-1].first, max(last, found[-1].last), (*found[-1].members, each))
+        if made and made[-1].file == file and first <= made[-1].last:
+            made[-1] = Unit(file, made[-1].first, max(last, made[-1].last), (*made[-1].members, each))
         else:
-            found.append(Unit(file, first, last, (each,)))
-    tokens = {file: _tokens_of(read(file)) for file in {unit.file for unit in found}}
-    following = [*found[1:], None] if found else []
-    placed = [_placed(unit, tokens[unit.file], other) for unit, other in zip(found, following, strict=True)]
+            made.append(Unit(file, first, last, (each,)))
+    tokens = {file: _tokens_of(read(file)) for file in {unit.file for unit in made}}
+    following = [*made[1:], None] if made else []
+    placed = [_placed(unit, tokens[unit.file], other) for unit, other in zip(made, following, strict=True)]
     return [unit for unit in placed if len(unit.members) > 1 or not _is_kept(unit.members[0])]
 
 

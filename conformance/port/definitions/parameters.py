@@ -168,14 +168,14 @@ def own_float(name: str) -> str | None:
     last = _last(name)
     other = _OTHER_FLOAT8.search(last)
     start, end = other.span() if other is not None else (len(last), 0)
-    found = [
+    matching = [
         (len(match.group()), row.name)
         for row in FLOATS
         if row.own is not None
         for match in row.own.finditer(last)
         if match.start() <= start and end <= match.end()
     ]
-    return max(found, key=lambda pair: pair[0], default=(0, None))[1]
+    return max(matching, key=lambda pair: pair[0], default=(0, None))[1]
 
 
 def _last(name: str) -> str:

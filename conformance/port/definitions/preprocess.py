@@ -153,13 +153,13 @@ def _compiler(path: Path) -> HostToolchain:
 
 
 def _complaint(path: Path, stderr: str) -> ScanError:
-    found = _COMPLAINT.search(stderr)
-    if found is None:
+    complaint = _COMPLAINT.search(stderr)
+    if complaint is None:
         lines = stderr.strip().splitlines()
         return ScanError(path, None, f"the preprocessor failed: {lines[0] if lines else 'without a message'}")
-    what = found["what"]
+    what = complaint["what"]
     remedy = "; give its folder as an include directory" if "not found" in what or "No such file" in what else ""
-    return ScanError(found["file"], int(found["line"]), f"{what}{remedy}")
+    return ScanError(complaint["file"], int(complaint["line"]), f"{what}{remedy}")
 
 
 def _absent(sources: Sequence[Path], include_dirs: Sequence[Path]) -> Iterator[str]:

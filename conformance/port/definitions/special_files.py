@@ -21,10 +21,10 @@ def refuse_special_files(path: Path, folders: Sequence[Path], forced: Sequence[P
     special = _special_files((path.parent, *folders))
     if not special:
         return
-    found = reached([path, *forced], folders)
-    texts = [_content(file) for file in found.files]
+    files = reached([path, *forced], folders)
+    texts = [_content(file) for file in files.files]
     for file in special:
-        if not found.complete or any(os.fsencode(file.name) in text for text in texts):
+        if not files.complete or any(os.fsencode(file.name) in text for text in texts):
             raise ScanError(path, None, f"may include {file.name}, which is {kind_of(file)}; remove {file}")
 
 

@@ -57,10 +57,10 @@ class KernelCompileError:
 def compile_error_of(row: KernelResult) -> KernelCompileError:
     """The error of the kernel of ``row``, which does not compile."""
     text = _ASSERTED.sub("", (row.message or "does not compile").splitlines()[0])
-    found = _PLACE.match(text)
-    if found is None:
+    place = _PLACE.match(text)
+    if place is None:
         return KernelCompileError(text, None)
-    return KernelCompileError(_SAYS_ERROR.sub("", found["text"]), f"{found['file']}:{found['line'] or found['nvline']}")
+    return KernelCompileError(_SAYS_ERROR.sub("", place["text"]), f"{place['file']}:{place['line'] or place['nvline']}")
 
 
 def shared(first: str, other: str) -> str:

@@ -123,7 +123,7 @@ def find_causes(rows: Sequence[KernelResult], specs: Specs) -> list[Finding]:
     Failures that are not recognised come last. A kernel with several causes is listed under each of them. One whose
     failures the port declares is listed under none.
     """
-    found: dict[tuple[str, str], Finding] = {}
+    findings: dict[tuple[str, str], Finding] = {}
     for row in rows:
         entry = kernel_of(row, specs).entry
         what = ROWS[entry].noun
@@ -131,7 +131,7 @@ def find_causes(rows: Sequence[KernelResult], specs: Specs) -> list[Finding]:
             continue
         if row.status == "compile_error":
             error = compile_error_of(row)
-            finding = found.setdefault((CAUSE.id, error.key), Finding(CAUSE, detail=error.text, what=what))
+            finding = findings.setdefault((CAUSE.id, error.key), Finding(CAUSE, detail=error.text, what=what))
             finding.detail = compile_errors.shared(finding.detail, error.text)
             finding.shares.append(Share(row, (), ()))
             finding.places += [error.place] if error.place and error.place not in finding.places else []
@@ -140,20 +140,21 @@ def find_causes(rows: Sequence[KernelResult], specs: Specs) -> list[Finding]:
             key = _TYPES.sub("T", detail) if cause is SIGNATURE else detail
             text = detail if key == detail else f"{detail}, in {row.name}"
             told = cause if ROWS[entry].in_specs else cause.of_own_kernels()
-            found.setdefault((cause.id, key), Finding(told, detail=text, what=what)).shares.append(share)
+            findings.setdefault((cause.id, key), Finding(told, detail=text, what=what)).shares.append(share)
     last = (MIXED.id, UNKNOWN.id)
     ages = older_candle(
-        {key[0]: {share.kernel.name for share in finding.shares} for key, finding in found.items()},
+        {key[0]: {share.kernel.name for share in finding.shares} for key, finding in findings.items()},
         {row.name for row in rows if row.status == "pass"},
         specs,
     )
-    for finding in found.values():
+    for finding in findings.values():
         finding.age = ages.get(finding.cause.id, "")
-    order = {key: number for number, key in enumerate(found)}
+    order = {key: number for number, key in enumerate(findings)}
     return [
-        found[key]
+        findings[key]
         for key in sorted(
-            found, key=lambda key: (key[0] in last and last.index(key[0]) + 1, -len(found[key].shares), order[key])
+            findings,
+            key=lambda key: (key[0] in last and last.index(key[0]) + 1, -len(findings[key].shares), order[key]),
         )
     ]
 

@@ -19,7 +19,7 @@ def older_candle(failing: Mapping[str, Set[str]], passing: Set[str], specs: Spec
     ``failing`` has the kernels under each cause, ``passing`` those that pass. If a change concerns a kernel that
     passes, the port has followed it.
     """
-    found: dict[str, str] = {}
+    ages: dict[str, str] = {}
     for change in CHANGES:
         concerned = {name for name, kernel in specs.kernels.items() if kernel.launch in change.launches}
         named = {name for cause in change.causes for name in failing.get(cause, ()) if name in concerned}
@@ -28,5 +28,5 @@ def older_candle(failing: Mapping[str, Set[str]], passing: Set[str], specs: Spec
             judged = f'judged so by candle_before = "{change.commit}" in {OPTIONS_FILE}'
             then = judged if change.traits else "the specs cannot express what was before"
             text = f"follows Candle before {change.commit} ({since}): {len(named):,} kernels; {then}"
-            found |= {cause: text for cause in change.causes if not concerned.isdisjoint(failing.get(cause, ()))}
-    return found
+            ages |= {cause: text for cause in change.causes if not concerned.isdisjoint(failing.get(cause, ()))}
+    return ages

@@ -193,17 +193,17 @@ def cause_section(names: Sequence[str], rows: Rows, specs: Specs, title: str = "
 
 def shared_causes(names: Sequence[str], rows: Rows, specs: Specs) -> list[tuple[str, list[Finding]]]:
     """The causes of each run. Runs with the same causes share an entry, which names them all."""
-    found: list[tuple[str, list[Finding]]] = []
+    groups: list[tuple[str, list[Finding]]] = []
     for name, part in zip(names, rows, strict=True):
         findings = find_causes(part, specs)
-        same = next((at for at, (_, other) in enumerate(found) if _told(other) == _told(findings)), None)
+        same = next((at for at, (_, other) in enumerate(groups) if _told(other) == _told(findings)), None)
         if not findings:
             continue
         if same is None:
-            found.append((name, findings))
+            groups.append((name, findings))
         else:
-            found[same] = (f"{found[same][0]}, {name}", found[same][1])
-    return found
+            groups[same] = (f"{groups[same][0]}, {name}", groups[same][1])
+    return groups
 
 
 def _told(findings: Sequence[Finding]) -> list[tuple[str, ...]]:

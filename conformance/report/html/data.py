@@ -288,13 +288,13 @@ def _failure(failure: Failure) -> dict[str, Any]:
 
 def _causes(rows: Sequence[KernelResult], specs: Specs, pool: Pool) -> dict[str, list[int]]:
     """The causes of each failing kernel, as numbers."""
-    found: dict[str, list[int]] = {}
+    numbers: dict[str, list[int]] = {}
     for finding in find_causes(rows, specs):
         cause = finding.cause
         number = pool.number([cause.title, cause.bug_class, cause.advice, finding.detail[:_LONGEST]])
         for one in finding.shares:
-            found.setdefault(one.kernel.name, []).append(number)
-    return found
+            numbers.setdefault(one.kernel.name, []).append(number)
+    return numbers
 
 
 def visible_in(value: Any) -> Any:

@@ -80,14 +80,14 @@ def _dtypes(kernel: Kernel, specs: Specs) -> set[str | None]:
 
 def tables(rows: Sequence[Sequence[KernelResult]], specs: Specs, modules: Mapping[str, SpecModule]) -> list[Table]:
     """The tables of all ``modules``. ``rows`` are the results of each run over their kernels, or launchers."""
-    found: dict[str, dict[str, dict[str, list[Cell]]]] = {module: {} for module in modules}
+    cells: dict[str, dict[str, dict[str, list[Cell]]]] = {module: {} for module in modules}
     for results in zip(*rows, strict=True):
         kernel = specs.entry(results[0].name)
         row, column = place(kernel, specs)
         status = worst([result.status for result in results])
         cell = Cell(kernel.name, status, f"{kernel.name}: {ROWS[status].label}")
-        found[kernel.module].setdefault(row, {}).setdefault(column, []).append(cell)
-    return [_table(name, modules[name].title, operations) for name, operations in found.items() if operations]
+        cells[kernel.module].setdefault(row, {}).setdefault(column, []).append(cell)
+    return [_table(name, modules[name].title, operations) for name, operations in cells.items() if operations]
 
 
 def _table(module: str, title: str, operations: dict[str, dict[str, list[Cell]]]) -> Table:

@@ -66,9 +66,11 @@ class HostLibraries:
 
 
 def _refusal(why: str, what: str) -> HipError:
-    found = _UNDEFINED.search(why)
-    if found is None:
+    undefined = _UNDEFINED.search(why)
+    if undefined is None:
         return HipError("dlopen", _INIT_FAILED, "hipErrorSharedObjectInitFailed", what, why)
-    if _OF_RUNTIME.match(found["name"]):
-        return HipError("dlopen", NOT_SUPPORTED, "hipErrorNotSupported", what, f"the runtime has no {found['name']}")
+    if _OF_RUNTIME.match(undefined["name"]):
+        return HipError(
+            "dlopen", NOT_SUPPORTED, "hipErrorNotSupported", what, f"the runtime has no {undefined['name']}"
+        )
     return HipError("dlopen", _SYMBOL_NOT_FOUND, "hipErrorSharedObjectSymbolNotFound", what, why)

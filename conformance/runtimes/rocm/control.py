@@ -25,19 +25,19 @@ class RocmRuntime(OnDevice, HostLibraries):
 
     def __init__(self, installation: Installation | None = None) -> None:
         HostLibraries.__init__(self)
-        found = installation or chosen()
-        if found is None or found.rtc is None:
-            raise NoRocm(lacking(found))
-        self.installation = found
-        self.library = found.hip
-        hip = _opened(str(found.hip))
-        _opened(str(found.rtc))
-        bind(found.hip, found.rtc)
+        used = installation or chosen()
+        if used is None or used.rtc is None:
+            raise NoRocm(lacking(used))
+        self.installation = used
+        self.library = used.hip
+        hip = _opened(str(used.hip))
+        _opened(str(used.rtc))
+        bind(used.hip, used.rtc)
         number = ctypes.c_int()
         hip.hipRuntimeGetVersion(ctypes.byref(number))
         self.version = shown_version(number.value)
-        self.compile_options: tuple[str, ...] = () if found.include is None else (f"-I{found.include}",)
-        self.identity = f"rocm HIP {self.version} {found.identity()}"
+        self.compile_options: tuple[str, ...] = () if used.include is None else (f"-I{used.include}",)
+        self.identity = f"rocm HIP {self.version} {used.identity()}"
 
     def message(self) -> str:
         return ""

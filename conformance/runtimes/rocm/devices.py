@@ -95,11 +95,11 @@ def probe() -> Probe:
         how = how_ended(done.code)
         last = (done.err.strip().splitlines() or ["no message"])[-1][:300]
         return Probe((), cause(f"asking HIP for its devices ended with {how}: {last}"))
-    found = json.loads(answer.removeprefix(_MARK))
-    devices = tuple(AmdDevice(**row) for row in found["devices"])
-    why = "" if devices else cause(found["why"])
-    driver = driver_version() if devices and not found["emulator"] else ""
-    return Probe(devices, why, found["hip"], driver, found["emulator"])
+    answered = json.loads(answer.removeprefix(_MARK))
+    devices = tuple(AmdDevice(**row) for row in answered["devices"])
+    why = "" if devices else cause(answered["why"])
+    driver = driver_version() if devices and not answered["emulator"] else ""
+    return Probe(devices, why, answered["hip"], driver, answered["emulator"])
 
 
 @lru_cache(maxsize=1)
@@ -162,10 +162,10 @@ def groups() -> list[str]:
 
 def cause(text: str) -> str:
     """HIP's ``text`` for showing no device, with the cause that this machine shows, and what to do."""
-    found = nodes()
-    closed = [node for node in found if not node.usable]
+    device_nodes = nodes()
+    closed = [node for node in device_nodes if not node.usable]
     wanted = sorted({node.group for node in closed})
-    if all(node.path.name != "kfd" for node in found):
+    if all(node.path.name != "kfd" for node in device_nodes):
         return (
             f"{text}; there is no {DEV / 'kfd'}: load the amdgpu driver, or start a container with --device=/dev/kfd "
             "--device=/dev/dri"
@@ -176,7 +176,7 @@ def cause(text: str) -> str:
             f"{' and '.join(wanted)} (usermod -aG {','.join(wanted)} $USER, then log in again; in a container "
             f"{' '.join(f'--group-add {name}' for name in wanted)})"
         )
-    if len(found) == 1:
+    if len(device_nodes) == 1:
         return f"{text}; there is no {DEV / 'dri'}/renderD* node: start the container with --device=/dev/dri too"
     if visible():
         shown = " ".join(f"{name}={value}" for name, value in visible().items())
