@@ -122,12 +122,16 @@ def test_mistakes_behind_them_are_seen(cli, port, declared: Path) -> None:
     assert "parameter 4 is float, candle-parity.toml declares 8 bytes" in row["message"]
 
 
-@pytest.mark.nightly("compiles for an AMD target and interprets kernels")
-def test_they_are_passed_to_machine_code(cli, declared: Path) -> None:
-    said = cli("run", "--runtime", "isa", "--arch", "gfx942", "--kernels", declared, *CASES)
+@pytest.mark.nightly("compiles for an AMD target and interprets kernels, right and wrong")
+def test_they_are_passed_to_machine_code(cli, port, declared: Path) -> None:
+    words = ("run", "--runtime", "isa", "--arch", "gfx942", "--kernels", declared)
+    said = cli(*words, *CASES)
     if said.code == 2 and "clang" in said.err:
         pytest.skip("needs a compiler for AMD targets")
     assert {name: said.kernel(name)["status"] for name in KERNELS} == dict.fromkeys(KERNELS, "pass")
+    port(PORT.replace("c * at.c", "c * at.b").replace("(float)mul, (float)add", "(float)add, (float)mul"), "conv.hip")
+    said = cli(*words, CASES[0], CASES[1])
+    assert {said.kernel(name)["status"] for name in KERNELS[:2]} <= {"fail", "crash"}
 
 
 @pytest.mark.parametrize(

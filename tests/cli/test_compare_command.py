@@ -162,6 +162,7 @@ def dubious(top: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return top
 
 
+@pytest.mark.slow("the command, on a commit without kernels")
 def test_a_checkout_of_another_user_is_read_and_that_is_said(dubious: Path, capfd) -> None:
     said = compared(capfd, "empty", "right")
     assert said.code == 125  # as without another user: the first commit has no kernels
@@ -169,6 +170,7 @@ def test_a_checkout_of_another_user_is_read_and_that_is_said(dubious: Path, capf
     assert "git itself refuses it; its objects are read all the same" in said.err
 
 
+@pytest.mark.slow("the command, on a commit without kernels")
 def test_nothing_is_said_of_a_repository_that_the_user_trusts(dubious: Path, capfd) -> None:
     config = ["git", "config", "--file", str(dubious.parent / ".gitconfig"), "safe.directory", str(dubious)]
     subprocess.run(config, check=True)

@@ -10,7 +10,7 @@ import pytest
 from conformance.cases import cases_for, launch_for
 from conformance.cases.launch import PASSED_BY_VALUE
 from conformance.port.config import read_config
-from conformance.record.files import read_record
+from conformance.record.files import read_record, record_text
 from conformance.runtimes.hip.calling import _C_TYPES
 from conformance.session.setup import specs_from
 from conformance.settings import Settings
@@ -19,6 +19,8 @@ from conformance.spec.load import Specs
 from tests.commands import answer
 from tests.own.linked import LAUNCHER, with_launcher
 from tests.own.ports import OwnPort, changed
+from tests.record.made import record
+from tests.record.made import row as made_row
 
 RUN = ("run", "--runtime", "cpu", "-j", "1", "--order", "forward", "--own", "--json", "r.json")
 
@@ -100,10 +102,10 @@ def test_a_right_launcher_passes_and_is_counted_apart(linked: OwnPort, capfd) ->
     assert said.code == 0, said.err
     assert "1 of 1 selected own launcher passes (none is Candle's)" in said.out
     assert "own kernels and own launchers 33.33% (1 of 3), gate 30%: met" in said.out
-    record = read_record(Path("r.json"))
-    assert [(one.name, one.status, one.cases) for one in record.own_launchers] == [(LAUNCHER, "pass", 5)]
-    assert {one.status for one in record.own} == {"not_run"}
-    assert (record.summary.total, record.summary.passed, len(record.launchers)) == (748, 0, 0)
+    found = read_record(Path("r.json"))
+    assert [(one.name, one.status, one.cases) for one in found.own_launchers] == [(LAUNCHER, "pass", 5)]
+    assert {one.status for one in found.own} == {"not_run"}
+    assert (found.summary.total, found.summary.passed, len(found.launchers)) == (748, 0, 0)
 
 
 @pytest.mark.slow("compiles five launchers and calls them")
@@ -154,12 +156,14 @@ def test_a_row_about_launchers_alone_is_refused(linked: OwnPort, capfd) -> None:
     assert "launchers have neither row, for they launch kernels themselves" in said.err
 
 
+@pytest.mark.slow("a run by the command")
 def test_without_own_no_launcher_is_called(linked: OwnPort, capfd) -> None:
     said = answer(capfd, "run", "--runtime", "cpu", "-j", "1", LAUNCHER)
     assert said.code == 2
     assert "give --own where you trust the port" in said.err
 
 
+@pytest.mark.slow("three commands, two of which read every source")
 def test_list_and_check_know_it(linked: OwnPort, capfd) -> None:
     assert f"{LAUNCHER}(shape=[300],values=unit)" in answer(capfd, "list", LAUNCHER, "--cases").out
     said = answer(capfd, "check", "--partial")
@@ -192,9 +196,8 @@ def test_reports_and_comparisons_tell_of_it(linked: OwnPort, capfd) -> None:
     assert (worse["kernel"], worse["after"]) == (LAUNCHER, "fail")
 
 
-def test_a_record_without_own_launchers_has_no_such_part(linked: OwnPort, capfd) -> None:
-    answer(capfd, *RUN, "fill_u8")
-    assert "own_launchers" not in json.loads(Path("r.json").read_text())
+def test_a_record_without_own_launchers_has_no_such_part() -> None:
+    assert "own_launchers" not in json.loads(record_text(record(made_row("fill_u8", "pass"))))
 
 
 @pytest.mark.nightly("two sessions of pytest, each of which reads every spec and compiles a file")
