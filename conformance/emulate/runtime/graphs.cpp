@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -157,6 +158,8 @@ struct Capture {
   const void *origin;
   std::unique_ptr<Graph> graph;
   std::map<const void *, Nodes> streams, events;
+  bool any_thread;  // may end it, and not only the one that began it
+  std::thread::id thread = std::this_thread::get_id();
 
   // Whether all work of other streams lies before what the origin would be given next.
   bool is_joined() const {
@@ -333,12 +336,14 @@ Error instantiate(const char *call, const void **out, const void *handle) {
 
 // ---- capturing
 
-SIMT_API int hipStreamBeginCapture(void *stream, int) {
+SIMT_API int hipStreamBeginCapture(void *stream, int mode) {
+  constexpr int relaxed = 2;  // hipStreamCaptureModeRelaxed
   if (const Error error = check_handle("hipStreamBeginCapture", stream)) return error;
   const auto lock = locked();
   if (!stream) return fail(StreamCaptureUnsupported, "hipStreamBeginCapture: the null stream cannot be captured");
   if (captures(stream)) return fail(IllegalState, "hipStreamBeginCapture: the stream is being captured already");
-  all().captured[stream] = std::make_shared<Capture>(Capture{stream, std::make_unique<Graph>(), {{stream, {}}}, {}});
+  all().captured[stream] =
+      std::make_shared<Capture>(Capture{stream, std::make_unique<Graph>(), {{stream, {}}}, {}, mode == relaxed});
   return Success;
 }
 SIMT_API int hipStreamEndCapture(void *stream, const void **graph) {
@@ -348,6 +353,8 @@ SIMT_API int hipStreamEndCapture(void *stream, const void **graph) {
   const std::shared_ptr<Capture> capture = it->second;
   if (capture->origin != stream)
     return fail(StreamCaptureUnmatched, "hipStreamEndCapture: the capture was begun on another stream");
+  if (!capture->any_thread && capture->thread != std::this_thread::get_id())
+    return fail(StreamCaptureWrongThread, "hipStreamEndCapture: another thread has begun the capture, not as relaxed");
   if (!graph) return fail(InvalidValue, "hipStreamEndCapture: the output pointer is null");
   std::erase_if(all().captured, [&capture](const auto &row) { return row.second == capture; });
   *graph = nullptr;

@@ -3,6 +3,7 @@
 #include <hip/hip_runtime.h>
 
 #include <cstdio>
+#include <thread>
 
 #define CHECK(call)                                           \
   if (const hipError_t error = (call); error != hipSuccess) { \
@@ -89,6 +90,21 @@ int unjoined(int *x) {
   return 0;
 }
 
+// Another thread than the one that began a capture can end it only if it is relaxed; else the capture goes on.
+int ended_elsewhere() {
+  hipStream_t stream;
+  hipGraph_t graph;
+  CHECK(hipStreamCreate(&stream));
+  for (const hipStreamCaptureMode mode : {hipStreamCaptureModeGlobal, hipStreamCaptureModeRelaxed}) {
+    hipError_t error = hipSuccess;
+    CHECK(hipStreamBeginCapture(stream, mode));
+    std::thread([&] { error = hipStreamEndCapture(stream, &graph); }).join();
+    std::printf("%s\n", hipGetErrorName(error));
+    if (error != hipSuccess) CHECK(hipStreamEndCapture(stream, &graph));
+  }
+  return 0;
+}
+
 // Every call with a stream is kept, and done by each launch of the graph alone.
 int kept(int *x) {
   hipStream_t stream;
@@ -159,7 +175,7 @@ int main() {
   int *x;
   CHECK(hipMalloc(reinterpret_cast<void **>(&x), sizeof *x));
   CHECK(hipMemset(x, 0xff, sizeof *x));
-  if (captured(x) || unjoined(x) || kept(x) || destroyed() || built(x)) return 1;
+  if (captured(x) || unjoined(x) || ended_elsewhere() || kept(x) || destroyed() || built(x)) return 1;
   hipArray *array = nullptr;
   const hipChannelFormatDesc format = {};
   for (int i = 0; i < 2; ++i) std::printf("%s\n", hipGetErrorName(hipMallocArray(&array, &format, 1, 1, 0)));
