@@ -1,5 +1,20 @@
 """Reports: pure functions from records and specs to text. The percentage is always over every kernel of the specs.
 
+    >>> from conformance.record import Record
+    >>> from conformance.record.model import RunInfo, every_kernel
+    >>> from conformance.report.terminal import verdict_line
+    >>> from conformance.spec.load import load_specs
+    >>> from conformance.text import LOG
+    >>> specs = load_specs()
+    >>> run = RunInfo(
+    ...     runtime="isa", device="interpreter", arch="gfx942", wave=64, started="2026-01-02T03:04:05Z", seconds=1.0,
+    ...     upstream_commit="2a13b0f3",
+    ... )
+    >>> print(*verdict_line(Record.of(run, every_kernel(specs, [])), specs, LOG).split("; "), sep="\\n")
+    isa gfx942 wave64: 0 of 748 kernels at parity (0.0%), 0 of 49 launchers
+    AMD machine code for gfx942, interpreted
+    not a GPU
+
 For scripts every renderer is a name of this package, which is imported when it is asked for::
 
     from conformance.record import read_record

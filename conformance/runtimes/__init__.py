@@ -1,4 +1,14 @@
-"""The HIP runtime library under hip-python: AMD's where there is an AMD GPU, ours for the host elsewhere."""
+"""The HIP runtime library under hip-python: AMD's where there is an AMD GPU, ours for the host elsewhere.
+
+A ``RuntimeKind`` says what a runtime can do, without loading it:
+
+    >>> from conformance.runtimes import runtime_kind
+    >>> kind = runtime_kind("isa")
+    >>> kind.on_host, kind.chooses_wave
+    (True, False)
+    >>> kind.executed.format(arch="gfx942")
+    'AMD machine code for gfx942, interpreted; not a GPU'
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,13 @@ ENTRANCES = (
     "conformance.verdict.blame",
     "conformance.engine",
     "conformance.record",
+    "conformance.port",
+    "conformance.processes",
+    "conformance.replay",
+    "conformance.report",
+    "conformance.runtimes",
+    "conformance.session",
+    "conformance.toolchains",
 )
 
 
