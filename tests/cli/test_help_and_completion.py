@@ -59,7 +59,7 @@ def test_options_of_run_stand_in_groups(help_of_run: str) -> None:
 
 
 @pytest.mark.slow("imports commands and what they need")
-@pytest.mark.parametrize("name", ["bench", "check", "export", "ports", "record"])
+@pytest.mark.parametrize("name", ["bench", "check", "compare", "export", "ports", "record", "report"])
 def test_help_of_other_commands_has_a_description_groups_examples_and_exit_codes(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,7 +15,7 @@ from tabulate import tabulate
 from conformance.cli.compile import Job, compile_tree, first_error, missing_header
 from conformance.cli.progress import progress
 from conformance.cli.usage import CommandParser
-from conformance.option import json_file, workers
+from conformance.option import COMPILATION, OUTPUT, RUN, json_file, workers
 from conformance.port.amd_cache import AmdCode
 from conformance.port.check.findings import CheckFinding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
@@ -40,22 +40,32 @@ EXIT_CODES = "0 everything compiles; 1 something does not; 2 bad usage, bad inpu
 
 
 def options(parser: CommandParser) -> None:
-    parser.add_argument(
+    parser.description = (
+        "Compiles the kernels of a port for AMD targets, without a GPU, and prints registers, spills and shared memory "
+        "of each. That a kernel compiles says nothing about its results: run judges them."
+    )
+    parser.group(COMPILATION).add_argument(
         "--arch",
         default=DEFAULT_TARGETS,
         metavar="LIST",
         help=f"AMD targets, separated by commas (default: {DEFAULT_TARGETS})",
     )
-    parser.add_argument("-j", "--jobs", type=workers, metavar="N", help="how many compilers run at a time (default: 2)")
-    parser.add_argument(
+    parser.group(RUN).add_argument(
+        "-j", "--jobs", type=workers, metavar="N", help="how many compilers run at a time (default: 2)"
+    )
+    output = parser.group(OUTPUT)
+    output.add_argument(
         "--out",
         type=Path,
         default=Path("build"),
         metavar="DIR",
         help="write code objects to DIR/ARCH/MODULE.hsaco (default: build)",
     )
-    parser.add_argument(
-        "--json", type=json_file, metavar="F", help="write a record; `report` joins it to that of a run"
+    output.add_argument(
+        "--json",
+        type=json_file,
+        metavar="F",
+        help="write a record as JSON, which report joins to that of a run; - is standard output",
     )
 
 

@@ -24,7 +24,7 @@ from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.commit_files import write_files
 from conformance.errors import UsageError
 from conformance.files import CACHE, cache_folder, in_own_checkout, kernels_folder, own_python
-from conformance.option import STDOUT, json_file
+from conformance.option import OUTPUT, STDOUT, json_file
 from conformance.record import Record, read_record, write_record, write_text
 from conformance.record.commits import SHOWN, trusted
 from conformance.record.compare import Comparison, compare
@@ -51,10 +51,16 @@ _NAMED = 3
 
 
 def options(parser: CommandParser) -> None:
+    parser.description = (
+        "Judges two commits of a port's repository, as run would judge a checkout of each in this folder, and prints "
+        "what differs. Neither the work tree nor the index is touched."
+    )
     parser.add_argument("old", metavar="OLD", help="a commit of the port's repository: v1, main~3, a hash")
     parser.add_argument("new", metavar="NEW", help="another one, which is judged against it: HEAD")
     take_patterns(parser, OVER_CASES)
-    parser.add_argument("--json", type=json_file, metavar="F", help="write the comparison as JSON")
+    parser.group(OUTPUT).add_argument(
+        "--json", type=json_file, metavar="F", help="write the comparison as JSON; - is standard output"
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from conformance.cases import case_count, cases_for
 from conformance.cli.ending import screen
 from conformance.cli.usage import OVER_CASES, CommandParser, take_patterns
 from conformance.errors import UsageError
-from conformance.option import STDOUT, json_file
+from conformance.option import OUTPUT, STDOUT, json_file
 from conformance.port.config import config_file_in, read_config
 from conformance.session.pinned import pinned_cases
 from conformance.session.selection import check_cases, counts_by_entry, select
@@ -32,8 +32,9 @@ EXAMPLES = (
 
 def options(parser: CommandParser) -> None:
     take_patterns(parser, OVER_CASES)
-    parser.add_argument("--cases", action="store_true", help="print the case ids of each kernel")
-    parser.add_argument(
+    output = parser.group(OUTPUT)
+    output.add_argument("--cases", action="store_true", help="print the case ids of each kernel")
+    output.add_argument(
         "--json",
         nargs="?",
         type=json_file,

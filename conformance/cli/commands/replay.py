@@ -12,6 +12,7 @@ from conformance.cli.usage import OVER_KERNELS, CommandParser, take_patterns
 from conformance.engine.recordings import JudgeRecorded, JudgeReference
 from conformance.errors import UsageError
 from conformance.files import SHIPPED_TRACES, traces_folder
+from conformance.option import CHOICE
 from conformance.replay import Traces
 from conformance.session.gate import gating_from
 from conformance.session.selection import judgeable, judges_own, own_left_out, print_left_out, without_undefined
@@ -36,6 +37,10 @@ EXIT_CODES = "as those of `run`"
 
 
 def options(parser: CommandParser) -> None:
+    parser.description = (
+        "Launches the kernels of a port with recorded arguments, and compares what they leave in memory with what was "
+        "recorded: by default with what Candle's own kernels left on an H100."
+    )
     parser.add_argument(
         "traces",
         nargs="?",
@@ -43,11 +48,12 @@ def options(parser: CommandParser) -> None:
         help="a folder of MODULE.traces.xz files (default: the shipped traces)",
     )
     take_patterns(parser, OVER_KERNELS)
-    parser.add_argument(
+    parser.group(CHOICE).add_argument(
         "--subject",
         choices=("kernels", "reference"),
         default="kernels",
-        help="what is compared with the recorded results (default: kernels)",
+        help="what is compared with the recorded results: the port's kernels, or the reference, with which nothing is "
+        "launched (default: kernels)",
     )
 
 

@@ -16,6 +16,7 @@ from conformance.cli.ending import screen
 from conformance.cli.judge import write_reports
 from conformance.cli.usage import CommandParser
 from conformance.errors import UsageError
+from conformance.option import CHOICE, GATE, OUTPUT
 from conformance.outcome import Launched
 from conformance.port.config import read_config
 from conformance.reading import read_json, shortened
@@ -84,27 +85,32 @@ EXIT_CODES = (
 
 
 def options(parser: CommandParser) -> None:
-    parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
-    parser.add_argument("--annotations", action="store_true", help="print failures as GitHub's ::error lines")
-    parser.add_argument("--badge", type=Path, metavar="F", help="write the coverage as a badge (SVG)")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="ask the gates in the table [gate] of this file")
-    parser.add_argument("--run-id", metavar="ID", help="refuse a record whose CANDLE_PARITY_RUN_ID was another")
-    parser.add_argument(
-        "--source-url", type=_address, metavar="URL", help="HTML: link the port's lines to its sources at this address"
+    parser.description = (
+        "Renders records as reports: a table on the terminal, and the files that are asked for. Records of shards, and "
+        "of builds of the same sources, are joined first."
     )
-    parser.add_argument(
+    choice, gate, output = parser.group(CHOICE), parser.group(GATE), parser.group(OUTPUT)
+    parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
+    choice.add_argument("--run-id", metavar="ID", help="refuse a record whose CANDLE_PARITY_RUN_ID was another")
+    choice.add_argument(
         "--wiring",
         type=Path,
         metavar="F",
         help="add where Candle's Rust code asks for kernels, as `wiring --json` wrote it",
     )
-    parser.add_argument(
+    choice.add_argument(
         "--launched",
         action="append",
         type=Path,
         default=[],
         metavar="DIR",
         help="add which kernels a program launched, as capture counted in this folder; may be given several times",
+    )
+    gate.add_argument("--config", type=Path, metavar="FILE", help="ask the gates in the table [gate] of this file")
+    output.add_argument("--annotations", action="store_true", help="print failures as GitHub's ::error lines")
+    output.add_argument("--badge", type=Path, metavar="F", help="write the coverage as a badge (SVG)")
+    output.add_argument(
+        "--source-url", type=_address, metavar="URL", help="HTML: link the port's lines to its sources at this address"
     )
 
 
