@@ -1,7 +1,9 @@
 // A network of two layers: embeddings, norms, quantized products, rotary embedding, softmax. It loads its kernels from
-// a code object by their names, as Candle does, and prints the sum of what comes out.
+// code objects by their names, as Candle does, and prints the sum of what comes out. With the headers of the folder
+// cuda it is a program for NVIDIA GPUs.
 //
-//   network RIGHT.co [PLANTED.co KERNEL]     takes KERNEL from the second code object
+//   network RIGHT.co [PLANTED.co KERNEL]     takes KERNEL from the second code object; of several there are commas
+//   between
 #include <hip/hip_runtime.h>
 
 #include <cmath>
@@ -10,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,20 +53,29 @@ class Memory {
   void *address_ = nullptr;
 };
 
-class Module {
+class Modules {
  public:
-  explicit Module(const char *path) { check(hipModuleLoad(&module_, path), path); }
-  ~Module() { (void)hipModuleUnload(module_); }
-  Module(const Module &) = delete;
-  Module &operator=(const Module &) = delete;
+  explicit Modules(const char *paths) {
+    std::istringstream all(paths);
+    for (std::string path; std::getline(all, path, ',');)
+      check(hipModuleLoad(&modules_.emplace_back(), path.c_str()), path.c_str());
+  }
+  ~Modules() {
+    for (const hipModule_t module : modules_) (void)hipModuleUnload(module);
+  }
+  Modules(const Modules &) = delete;
+  Modules &operator=(const Modules &) = delete;
   hipFunction_t function(const char *name) const {
     hipFunction_t found = nullptr;
-    check(hipModuleGetFunction(&found, module_, name), name);
+    hipError_t error = hipErrorUnknown;
+    for (const hipModule_t module : modules_)
+      if (error != hipSuccess) error = hipModuleGetFunction(&found, module, name);
+    check(error, name);
     return found;
   }
 
  private:
-  hipModule_t module_ = nullptr;
+  std::vector<hipModule_t> modules_;
 };
 
 class Network {
@@ -163,7 +175,7 @@ class Network {
     launch(name, Block{grid, 1}, block, arguments...);
   }
 
-  Module right_, other_;
+  Modules right_, other_;
   std::string kernel_;
   std::mt19937 random_{1};
 };
