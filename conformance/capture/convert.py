@@ -102,7 +102,10 @@ def to_launch(
     ``NoCase``.
     """
     if inside and recorded.kernel in inside:
-        recorded = inside[recorded.kernel].as_call(recorded)
+        try:
+            recorded = inside[recorded.kernel].as_call(recorded)
+        except ValueError as error:
+            raise NoCase(f"its arguments are no call of {kernel.name}: {error}") from None
     _check(kernel, recorded)
     given = dict(zip((parameter.name for parameter in kernel.params), recorded.args, strict=True))
     scalars = {

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from conformance.capture.extents import names_of
-from conformance.capture.launches import RecordedLaunch
+from conformance.capture.launches import RecordedBuffer, RecordedLaunch
 from conformance.cases.geometry import Value, parse
 from conformance.dtypes import dtype
 from conformance.reading import own_yaml
@@ -21,33 +21,48 @@ from conformance.spec.kernel import Kernel, Parameter
 
 @dataclass(frozen=True)
 class InnerKernel:
-    """A kernel that ``launcher`` launches, once a call. ``given`` are the launcher's arguments that the kernel does not
-    get, by name; ``columns`` is the number that ends the kernel's name, 0 where none does."""
+    """A kernel that ``launcher`` launches, once a call. ``columns`` is the number that ends the kernel's name, 0 where
+    none does; ``given`` and ``narrow`` are as in ``inside.yaml``."""
 
     name: str
     launcher: Kernel
     columns: int
     given: Mapping[str, Value]
+    narrow: Mapping[str, str]
 
     @property
     def params(self) -> tuple[Parameter, ...]:
         """The kernel's parameters: those of the launcher but for its stream and what is given otherwise."""
         of_kernel = (one for one in self.launcher.params if one.role != "stream" and one.name not in self.given)
-        return tuple(of_kernel)
+        return tuple(replace(one, dtype=self.narrow.get(one.name, one.dtype)) for one in of_kernel)
 
     def as_call(self, recorded: RecordedLaunch) -> RecordedLaunch:
         """The launch of this kernel with the launcher's arguments; the stream is a null pointer. Arguments that are not
-        the kernel's stay as they are."""
-        if len(recorded.args) != len(self.params):
+        the kernel's stay as they are. Raises ``ValueError`` where integers make no number of what is given."""
+        if [_size(value) for value in recorded.args] != [_size_of(parameter) for parameter in self.params]:
             return recorded
         args = dict(zip((parameter.name for parameter in self.params), recorded.args, strict=True))
-        names = names_of(self.launcher, recorded.grid, recorded.block, {}, None) | {"columns": self.columns}
+        integers = {
+            parameter.name: int(np.frombuffer(value, dtype(parameter.dtype).numpy)[0])
+            for parameter in self.params
+            if isinstance(value := args[parameter.name], bytes)
+        }
+        names = names_of(self.launcher, recorded.grid, recorded.block, integers, None)
+        names |= {"columns": self.columns, "grid_z": recorded.grid[2]}
+        numbers = {name: value(names) for name, value in self.given.items()}
+        numbers |= {name: integers[name] for name in self.narrow}
         for parameter in self.launcher.params:
-            if parameter.name in self.given:
-                args[parameter.name] = np.array(
-                    self.given[parameter.name](names), dtype(parameter.dtype).numpy
-                ).tobytes()
+            if parameter.name in numbers:
+                args[parameter.name] = np.array(numbers[parameter.name], dtype(parameter.dtype).numpy).tobytes()
         return replace(recorded, args=tuple(args.get(parameter.name) for parameter in self.launcher.params))
+
+
+def _size(value: bytes | RecordedBuffer | None) -> int:
+    return len(value) if isinstance(value, bytes) else 0
+
+
+def _size_of(parameter: Parameter) -> int:
+    return 0 if parameter.pointer else dtype(parameter.dtype).size
 
 
 def inner_kernels(launchers: Iterable[Kernel]) -> dict[str, InnerKernel]:
@@ -57,9 +72,10 @@ def inner_kernels(launchers: Iterable[Kernel]) -> dict[str, InnerKernel]:
         row = _table().get(launcher.launch)
         if row is None:
             continue
-        name = row.kernel.format(**launcher.variant)
+        spelled = {key: str(row.spelled.get(key, {}).get(value, value)) for key, value in launcher.variant.items()}
+        name = row.kernel.format(**spelled)
         for columns in range(1, row.columns + 1) if row.columns else (0,):
-            inner = InnerKernel(name.replace("*", str(columns)), launcher, columns, row.given)
+            inner = InnerKernel(name.replace("*", str(columns)), launcher, columns, row.given, row.narrow)
             found[inner.name] = inner
     return found
 
@@ -68,7 +84,9 @@ def inner_kernels(launchers: Iterable[Kernel]) -> dict[str, InnerKernel]:
 class _InnerRow:
     kernel: str
     columns: int
+    spelled: Mapping[str, Mapping[str, int]]
     given: Mapping[str, Value]
+    narrow: Mapping[str, str]
 
 
 @cache
@@ -76,7 +94,11 @@ def _table() -> Mapping[str, _InnerRow]:
     rows: dict[str, dict[str, Any]] = own_yaml(Path(__file__).with_suffix(".yaml"))
     return {
         family: _InnerRow(
-            row["kernel"], row.get("columns", 0), {name: parse(text) for name, text in row["given"].items()}
+            kernel=row["kernel"],
+            columns=row.get("columns", 0),
+            spelled=row.get("spelled", {}),
+            given={name: parse(text) for name, text in row["given"].items()},
+            narrow=row.get("narrow", {}),
         )
         for family, row in rows.items()
     }

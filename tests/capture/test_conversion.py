@@ -29,6 +29,7 @@ from conformance.capture.usual import unusual
 from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.launch import Buffer, Launch, Null, Scalar
 from conformance.cases.never_launched import never_launched
+from conformance.dtypes import dtype
 from conformance.errors import UsageError
 from conformance.outcome import Failure, KernelResult
 from conformance.port.declared.names import names_of
@@ -137,6 +138,8 @@ def test_a_launch_keeps_all_that_its_reference_needs(kernel: Kernel) -> None:
         ("launch_mmvq_gguf_quantize_q8_1_f16", "mmvq_gguf_quantize_q8_1_f16"),
         ("launch_mmvq_gguf_q4_0_f32_plain", "mmvq_gguf_q4_0_f32_plain_cuda{b_size}"),
         ("launch_mmvq_gguf_q6_k_bf16_plain", "mmvq_gguf_q6_k_bf16_plain_cuda{b_size}"),
+        ("launch_mmq_quantize_q8_1_D4", "quantize_mmq_q8_1<(mmq_q8_1_ds_layout)0>"),
+        ("launch_mmq_quantize_q8_1_D2S6", "quantize_mmq_q8_1<(mmq_q8_1_ds_layout)2>"),
     ],
 )
 def test_a_launch_inside_of_a_launcher_is_the_call_of_the_launcher(launcher: str, inner: str) -> None:
@@ -146,18 +149,15 @@ def test_a_launch_inside_of_a_launcher_is_the_call_of_the_launcher(launcher: str
         integers = {one.name: int(one.value) for one in launch.args if isinstance(one, Scalar)}
         known = INSIDE[inner.format(**integers)]
         args = as_recorded(kernel, launch)
-        recorded = RecordedLaunch(
-            known.name,
-            (1, integers.get("num_rows", 1), 1),
-            (32, 4, 1),
-            0,
-            tuple(args[one.name] for one in known.params),
-        )
-        made, _ = to_launch(kernel, recorded, INSIDE)
-        assert made.types == launch.types
-        assert [one for one in made.args if isinstance(one, Scalar)] == [
-            one for one in launch.args if isinstance(one, Scalar)
+        passed = [
+            value[: dtype(one.dtype).size] if isinstance(value := args[one.name], bytes) else value
+            for one in known.params
         ]
+        grid = (1, integers.get("num_rows", 1), integers.get("ne2", 1) * integers.get("ne3", 1))
+        made, _ = to_launch(kernel, RecordedLaunch(known.name, grid, (32, 4, 1), 0, tuple(passed)), INSIDE)
+        assert made.types == launch.types
+        of_call = {one.name: int(one.value) for one in made.args if isinstance(one, Scalar)}
+        assert of_call == integers | ({"type_x": 0} if "type_x" in integers else {})  # which no launcher uses
         expected, found = expected_of(kernel, launch), expected_of(kernel, made)
         for name, content in found.items():
             ours, theirs = content.value, expected[name].value
