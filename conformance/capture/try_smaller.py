@@ -14,7 +14,7 @@ from conformance.capture.shrink import NotShrinkable, Smaller, items_of, smaller
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
 from conformance.engine.modes import Tree
-from conformance.engine.recordings import JudgeRecorded
+from conformance.engine.recordings import JudgeWithPinned, digest_of_traces
 from conformance.engine.run import run
 from conformance.port.config import Config
 from conformance.replay.recorder import PART_SUFFIX, Recorder, pack_parts
@@ -91,7 +91,9 @@ def _failing(
         labelled = [(str(number), launch, answer) for number, (launch, answer) in enumerate(launches)]
         write_launch(Path(folder), kernel, labelled, {"program": "parts of a launch"})
         setup = setup_from(port.settings, ["candle-parity", "replay"], port.tree, port.config)
-        outcome = run(setup, JudgeRecorded(port.tree, Path(folder)), [kernel]).outcomes[kernel.name]
+        mode = JudgeWithPinned(port.tree, Path(folder), digest_of_traces(Path(folder)))
+        cases = tuple(f"{kernel.name}(trace={label})" for label, _, _ in labelled)
+        outcome = run(setup, mode, [kernel], {kernel.name: cases}).outcomes[kernel.name]
     if outcome.status not in ("pass", "fail"):
         raise NotShrinkable(f"the port's kernel has no verdict: {outcome.message or outcome.status}")
     return {int(Case.parse(case).get("trace")) for case in outcome.failed_cases}

@@ -115,7 +115,8 @@ class Launch:
     geometry of its own. Empty for a kernel."""
 
     own_geometry: bool = False
-    """Whether grid, block and shared memory are the port's, and not Candle's."""
+    """Whether grid, block and shared memory are the port's, as it declares or as its program launches, and not
+    Candle's."""
 
     spread: Spread | None = None
     """How what the launch describes closed up lies in memory that is mostly gaps."""

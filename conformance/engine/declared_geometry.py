@@ -39,6 +39,8 @@ def with_geometry(cases: Iterator[TrialCase], declared: Declared, kernel: str, w
     where = _place(declared, row)
 
     def launched(case: TrialCase) -> Launch:
+        if case.launch.own_geometry:  # of a pinned launch, which a program has made with this very geometry
+            return case.launch
         return launched_as(row, case.case, case.launch, wave, where)
 
     return _launched_otherwise(cases, launched, IMPOSSIBLE_GEOMETRY)
@@ -84,7 +86,7 @@ def launched_by_port(
     never: list[Case] = []
     for case, launch in launches:
         try:
-            mine = is_launched(row, case, launch, wave)
+            mine = launch.own_geometry or is_launched(row, case, launch, wave)
         except ValueError as error:
             raise NoLaunch(f"{_place(declared, row)}: when: {case.id}: {error}") from None
         (ever if mine else never).append(case)

@@ -196,12 +196,18 @@ class JudgeWithPinned(JudgeGenerated):
     def launches(self, kernel: Kernel, cases: Iterable[Case], salt: str) -> Iterator[tuple[Case, Launch]]:
         made, kept = _apart(cases)
         yield from super().launches(kernel, made, salt)
-        yield from launches_of(kernel, kept, self.pinned_folder)
+        yield from ((case, _as_recorded(launch)) for case, launch in launches_of(kernel, kept, self.pinned_folder))
 
     def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
         made, kept = (None, None) if cases is None else _apart(cases)
         yield from generated(kernel, made, salt)
-        yield from recorded(kernel, kept, self.pinned_folder, self.subject)
+        for trial in recorded(kernel, kept, self.pinned_folder, self.subject):
+            yield replace(trial, launch=_as_recorded(trial.launch))
+
+
+def _as_recorded(launch: Launch) -> Launch:
+    """``launch`` with the geometry that its program gave it, whatever the port declares for Candle's launches."""
+    return replace(launch, own_geometry=True)
 
 
 def _apart(cases: Iterable[Case]) -> tuple[list[Case], list[Case]]:

@@ -303,7 +303,7 @@ def _block_limit(function: RemoteFunction, launch: Launch) -> str:
         return ""
     return (
         f"its code object allows blocks of at most {function.most_threads} threads (max_flat_workgroup_size), "
-        f"{'candle-parity.toml' if launch.own_geometry else 'Candle'} launches {threads}"
+        f"{'the port' if launch.own_geometry else 'Candle'} launches {threads}"
     )
 
 

@@ -13,11 +13,14 @@ import pytest
 
 from conformance.capture.pin import pin
 from conformance.cli.main import main
+from conformance.engine.declared_geometry import launched_by_port, with_geometry
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.recordings import JudgeWithPinned
 from conformance.errors import UserError
 from conformance.files import ROOT
+from conformance.geometry import GeometryRow
 from conformance.port.config import Config, read_config
+from conformance.port.declared.declared import Declared
 from conformance.record import read_record
 from conformance.session.pinned import PinnedCases, pinned_cases
 from conformance.session.selection import check_cases, select
@@ -114,6 +117,18 @@ def test_they_stand_behind_the_generated_cases_and_count_for_the_verdict(port: P
     assert [trial.id for trial in trials] == [plain.judged[0].id, CASE]
     assert trials[1].expected["out"].value.tolist() == [-1.0]
     assert [case.id for case, _ in mode.launches(NEG, found.judged[-2:], "")] == [one.id for one in found.judged[-2:]]
+
+
+def test_they_are_launched_as_recorded_whatever_the_port_declares_of_candles_launches(port: Path) -> None:
+    mode = pinned_cases(NO_SETTINGS, declared(port), SPECS).mode(Tree(port))
+    row = GeometryRow("uneg_f32", block=("block_x // 4", "1", "1"), when="numel > 100")
+    says = Declared(launch=(row,))
+    cases = mode.parts(NEG).judged
+    found = {one.id: one.launch.block for one in with_geometry(mode.cases(NEG, cases[-2:], ""), says, NEG.name, 64)}
+    assert found == {cases[-2].id: (256, 1, 1), CASE: (1024, 1, 1)}
+    ever, never = launched_by_port(says, row, mode.launches(NEG, cases, ""), 64)
+    assert CASE in [case.id for case in ever]
+    assert {case.get("shape") for case in never} >= {"[1]", "[31]"}
 
 
 def test_other_data_is_another_digest(port: Path, tmp_path: Path) -> None:
