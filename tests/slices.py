@@ -114,7 +114,7 @@ SLICES = (
     of_tests("AMD's own libraries", "tests/rocm_libraries"),
     of_tests("sums and own kernels", "tests/sums", "tests/own", *OWN_KERNELS_INSTALLED),
     of_tests("machine code", "tests/isa_runtime", "tests/rocm_runtime", "tests/selftest"),
-    of_tests("programs", "tests/capture", "tests/emulate"),
+    of_tests("programs", "tests/capture", "tests/cuda_runtime", "tests/emulate"),
     of_tests(
         "causes", "tests/causes", "tests/cases", "tests/cpu_runtime", "tests/engine", "tests/fuzz", "tests/verdict"
     ),
