@@ -62,17 +62,20 @@ def judge(
     jobs: int | None = None,
     on_progress: Callable[[str, int, int], None] = no_progress,
 ) -> Record:
-    """Judge the sources at ``kernels``, a file or a folder, as ``candle-parity run --kernels`` does.
+    """Judge the kernels of the sources at ``kernels``, a file or a folder, as ``candle-parity run --kernels`` does.
 
-    ``patterns`` select kernels or cases (none: everything), ``modules`` those of some modules only. ``settings`` are
-    the options of the command line by name, such as ``Settings(runtime="cpu", wave=32)``, but for ``kernels``. ``jobs``
-    is how many processes judge (default: one per core). ``on_progress`` is told the step, how much of it is done, and
-    of how much. What the port declares in its candle-parity.toml holds; its gate is not asked.
+    ``patterns`` select kernels or cases (none: everything), and ``modules`` restricts them to some modules.
+    ``settings`` are the options of the command line by name, such as ``Settings(runtime="cpu", wave=32)``; ``kernels``
+    in them does not count. ``jobs`` is the number of processes that judge (default: one per core). ``on_progress`` is
+    called with a step, how much of it is done, and how much there is to do. The declarations in the port's
+    candle-parity.toml hold; its gate is not asked.
 
-    Returns the record over every kernel of the specs: those that were not selected are ``not_run``, those that the port
-    does not have ``missing``. Nothing is printed or written but the cache; a kernel that fails raises nothing.
+    Returns a record with a row for every kernel of the specs. Kernels that were not selected are ``not_run``, those
+    that the port does not have are ``missing``. A kernel that fails raises nothing. Nothing is printed, and nothing but
+    the cache is written.
 
-    Raises ``Error`` for what cannot be judged: no sources, a pattern that matches nothing, a runtime that is not there.
+    Raises ``Error`` where nothing can be judged: there are no sources, a pattern matches nothing, or a runtime cannot
+    run here.
     """
     prepared = prepare(replace(settings, kernels=Path(kernels)), patterns, modules)
     result = run(
@@ -87,10 +90,10 @@ def judge(
 
 
 def read(path: Path | str, specs: Specs | None = None) -> Record:
-    """The record in the file at ``path``, as ``--json`` writes it, also compressed (.xz, .zst).
+    """The record in the file at ``path``, which ``--json`` wrote; it may be compressed (.xz, .zst).
 
     ``specs`` are those that it has to be of (default: the shipped ones). Raises ``Error`` for a file that cannot be
-    read or is not a record, and for a record of which no kernel is in the specs.
+    read or is no record, and for a record without a kernel of these specs.
     """
     record = read_record(Path(path))
     check_specs(record, load_specs() if specs is None else specs, Path(path))
@@ -98,8 +101,11 @@ def read(path: Path | str, specs: Specs | None = None) -> Record:
 
 
 def write(record: Record, path: Path | str) -> None:
-    """Write ``record`` as JSON, compressed where the name of ``path`` ends so, in one step: a reader sees the old file
-    or the new one. Raises ``Error`` where it cannot be written."""
+    """Write ``record`` as JSON to ``path``, compressed if the name ends in .xz or .zst.
+
+    The file is replaced in one step: a reader sees the old one or the new one. Raises ``Error`` where it cannot be
+    written.
+    """
     write_record(record, Path(path))
 
 
@@ -112,11 +118,13 @@ def render(
     source_url: str | None = None,
     asked: Asked = NOT_ASKED,
 ) -> str:
-    """The report of one record or several as text, in one of ``FORMATS_OF_REPORTS``.
+    """The report of one or several records as text, in one of ``FORMATS_OF_REPORTS``.
 
-    HTML and the summary say what changed since ``baseline``; HTML links to sources at ``source_url``; JUnit has what
-    the gates make of failures (``asked``). ``specs`` are those whose kernels are counted (default: the shipped ones).
-    Raises ``ValueError`` for no records and for a format that is not there.
+    HTML and the summary say what changed since ``baseline``. HTML links to the port's sources at ``source_url``. JUnit
+    has what the gates make of failures (``asked``). ``specs`` are those whose kernels are counted (default: the shipped
+    ones).
+
+    Raises ``ValueError`` for no records, and for a format that is not there.
     """
     given = [records] if isinstance(records, Record) else list(records)
     counted = load_specs() if specs is None else specs
