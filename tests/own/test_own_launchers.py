@@ -12,9 +12,11 @@ from conformance.cases.launch import PASSED_BY_VALUE
 from conformance.port.config import read_config
 from conformance.record.files import read_record, record_text
 from conformance.runtimes.hip.calling import _C_TYPES
+from conformance.session.gate import Judged, SelectedPart, decide
 from conformance.session.setup import specs_from
 from conformance.settings import Settings
 from conformance.spec import SpecError
+from conformance.spec.entry import OWN, ROWS
 from conformance.spec.load import Specs
 from tests.commands import answer
 from tests.own.linked import LAUNCHER, with_launcher
@@ -223,3 +225,13 @@ def test_it_is_judged_as_machine_code(linked: OwnPort, capfd) -> None:
     changed(linked.kernels.with_name("linked.hip"), "scaled[i] + rhs[i]", "scaled[i] - rhs[i]")
     assert answer(capfd, *words).code == 1
     assert row().status == "fail"
+
+
+def test_one_that_could_not_be_called_is_no_success() -> None:
+    """As an own kernel, and unlike one of Candle's launchers: somebody asked for it by describing it."""
+    parts = {entry: SelectedPart([made_row("mine", "not_run", message="no compiler")], 1) for entry in OWN}
+    for entry, part in parts.items():
+        judged = Judged({"kernel": SelectedPart([made_row("uexp_f32", "pass")], 748), entry: part})
+        decision = decide(judged)
+        assert (decision.code, decision.why) == (1, ("not judged: mine (no compiler)",))
+        assert not ROWS[entry].may_be_not_run
