@@ -2,14 +2,15 @@
 
 ``installation`` makes it once, in the cache::
 
-    lib/      the isa runtime as libamdhip64, and libhiprtc over bin/hipcc, also by the names of ROCm 5 to 7; rocBLAS
-              and others (``conformance.emulate.libraries``)
+    lib/      the isa or the cpu runtime as libamdhip64 and libhiprtc, also by the names of ROCm 5 to 7; rocBLAS and
+              others (``conformance.emulate.libraries``)
     include/  the headers of HIP and of these libraries that this machine has
     amdgcn/   the device libraries that this machine has
     bin/      hipcc, hipconfig, rocminfo and others: shell scripts (``conformance/emulate/bin``)
     llvm/bin/ the tools of the compiler's folder
     share/    HIP's version, where compilers and build scripts look for it
-    libexec/  what the runtime asks for the lines of a fault (``conformance/emulate/teller.py``)
+    libexec/  what the runtime asks for the lines of a fault (``conformance/emulate/teller.py``); the compiler and the
+              linker of kernels, where they are code of the host
 
 Everything in it but the scripts is a link, so it costs no room.
 """
@@ -28,15 +29,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from conformance.cache import locked
+from conformance.emulate.hipcc import COMPILER
 from conformance.emulate.libraries import LIBRARIES as OTHERS
 from conformance.emulate.libraries import libraries_plan
 from conformance.files import cache_folder
 from conformance.port.compiling.target import NoHipcc, require_hipcc
 from conformance.runtimes.cpu.build import HERE as CPU
-from conformance.runtimes.cpu.build import Plan, build
-from conformance.runtimes.isa.build import isa_plan
+from conformance.runtimes.cpu.build import INCLUDE, Plan, build, host_plan
+from conformance.runtimes.cpu.kind import KIND as CPU_KIND
+from conformance.runtimes.isa.build import HOST_CODE, isa_plan
+from conformance.runtimes.isa.kind import KIND as ISA_KIND
 from conformance.toolchains.amd import AmdToolchain
 from conformance.toolchains.headers import headers_of, hip_version
+from conformance.toolchains.host import find_toolchain
+from conformance.toolchains.targets import macros, target
 from conformance.writing import write_text
 
 SCRIPTS = Path(__file__).with_name("bin")
@@ -62,7 +68,14 @@ _FIRST = "hip_4.2"
 HIPRTC = Path(__file__).with_name("hiprtc")
 """Sources of ``libhiprtc``, over ``_OF_HIPRTC``."""
 RUNTIME = Path(__file__).with_name("runtime")
-"""Sources of what ``libamdhip64`` has for programs in addition to the isa runtime."""
+"""Sources of what ``libamdhip64`` has for programs in addition to the runtimes of the harness."""
+INTERPRETER, ON_HOST = ISA_KIND.name, CPU_KIND.name
+RUNTIMES = (INTERPRETER, ON_HOST)
+"""What executes kernels: the interpreter of machine code, or the host, for which they are compiled."""
+_OWN = {name: Path(__file__).with_name(name) for name in RUNTIMES}
+"""Likewise, of each runtime."""
+_NOT_OF_PROGRAMS = ("module_api.cpp", "options_api.cpp")
+"""Sources of the cpu runtime in whose place ``_OWN`` and ``HOST_CODE`` have others."""
 _OF_HIPRTC = tuple(CPU / "hiprtc" / f"{name}.cpp" for name in ("api", "process", "program_common"))
 
 _ABSENT = """// Every function of HIP that the runtime may lack, for programs to link: it says so and fails.
@@ -89,13 +102,13 @@ _LLVM_OF_ROCM = ("../llvm/bin", "../lib/llvm/bin")
 """Where they are from ROCm's folder with ``hipcc``."""
 
 
-def installation(arch: str) -> Path:
-    """The root of the installation for ``arch`` (``gfx942``), which is made where it is not there yet.
+def installation(arch: str, runtime: str = INTERPRETER) -> Path:
+    """The root of the installation for ``arch`` (``gfx942``) over one of ``RUNTIMES``, made where it is not there yet.
 
     A machine without a compiler for AMD targets gets one without headers, whose ``hipcc`` says what is lacking.
     Raises ``BuildError``, ``NoCompiler`` and ``InfrastructureError`` where the runtime cannot be built.
     """
-    runtime, others = build(program_plan()), build(libraries_plan())
+    libraries, others = build(program_plan(runtime)), build(libraries_plan())
     compiler = _compiler(arch)
     texts = {
         f"{folder.name}/{path.name}": _filled(path.read_text(encoding="utf-8"), arch, compiler)
@@ -106,7 +119,10 @@ def installation(arch: str) -> Path:
         f"HIP_VERSION_{part}={number}\n"
         for part, number in zip(("MAJOR", "MINOR", "PATCH"), (*_version(compiler).split("."), "0"), strict=True)
     )
-    links = {**_libraries(runtime, others), **_of_rocm(compiler), **_tools(compiler)}
+    if runtime == ON_HOST:
+        own = (_OWN[runtime] / "hipcc").read_text(encoding="utf-8")
+        texts |= {**_host_compilers(), COMPILER: texts["bin/hipcc"], "bin/hipcc": _filled(own, arch, compiler)}
+    links = {**_libraries(libraries, others), **_of_rocm(compiler), **_tools(compiler)}
     parts = [*(f"{name} {text}" for name, text in sorted(texts.items())), *(f"{a} {b}" for a, b in links.items())]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     root = cache_folder() / "emulate" / key
@@ -145,27 +161,44 @@ def absent_functions(plan: Plan) -> list[str]:
     return [name for name in FUNCTIONS.read_text(encoding="utf-8").split() if name not in there]
 
 
-def runtime_plan() -> Plan:
-    """The isa runtime with what ``RUNTIME`` adds."""
-    plan, name = isa_plan(), LIBRARIES[0]
+def runtime_plan(runtime: str = INTERPRETER) -> Plan:
+    """One of ``RUNTIMES`` with what ``RUNTIME`` adds."""
+    plan, name, own = isa_plan() if runtime == INTERPRETER else _cpu_plan(), LIBRARIES[0], _OWN[runtime]
     return replace(
         plan,
-        sources={**plan.sources, name: (*plan.sources[name], RUNTIME)},
-        flags=(*plan.flags, f"-I{RUNTIME}"),
-        headers=(*plan.headers, RUNTIME),
+        sources={**plan.sources, name: (*plan.sources[name], RUNTIME, own)},
+        flags=(*plan.flags, f"-I{RUNTIME}", f"-I{own}"),
+        headers=(*plan.headers, RUNTIME, own),
     )
 
 
-def program_plan() -> Plan:
+def _cpu_plan() -> Plan:
+    """The cpu runtime without what only the harness calls, and with what the host code of programs does."""
+    plan, home = host_plan(), CPU / "runtime"
+    files = tuple(file for file in sorted(home.glob("*.cpp")) if file.name not in _NOT_OF_PROGRAMS)
+    return replace(
+        plan,
+        runtime="programs' cpu",
+        sources={**plan.sources, LIBRARIES[0]: (*files, HOST_CODE)},
+        flags=(*plan.flags, f"-I{home}", f"-I{HOST_CODE}"),
+        headers=(*plan.headers, home, HOST_CODE),
+    )
+
+
+def program_plan(runtime: str = INTERPRETER) -> Plan:
     """``runtime_plan`` with every function that a program may link (``FUNCTIONS``, ``HIPRTC``).
 
     Raises ``FileError`` where the cache cannot be written.
     """
     hip, rtc = LIBRARIES
     versions = {hip: _generated("versions", version_script(hip_versions()), ".map")}
-    plan = replace(runtime_plan(), versions=versions)
+    plan = replace(runtime_plan(runtime), versions=versions)
     file = _generated("absent", _ABSENT + "".join(map(_STUB.format, absent_functions(plan))), ".cpp")
     own = CPU / "hiprtc"
+    if runtime == ON_HOST:
+        return replace(
+            plan, sources={hip: (*plan.sources[hip], file), rtc: (*plan.sources[rtc], HIPRTC / "refused.cpp")}
+        )
     return replace(
         plan,
         sources={hip: (*plan.sources[hip], file), rtc: (HIPRTC, *_OF_HIPRTC)},
@@ -176,7 +209,7 @@ def program_plan() -> Plan:
 
 def version_script(versions: Mapping[str, str]) -> str:
     """The linker's script for functions by name with their versions (``VERSIONS``); all others are of the first one."""
-    text = f"{_FIRST} {{ global: hip*; __hip*; local: *; }};\n"
+    text = f"{_FIRST} {{ global: hip*; __hip*; simt_*; __wrap_*; local: *; }};\n"
     before = _FIRST
     for version in sorted(set(versions.values())):
         names = " ".join(f"{name};" for name, its in versions.items() if its == version)
@@ -198,16 +231,18 @@ def _generated(kind: str, text: str, suffix: str) -> Path:
     return file
 
 
-def environment(root: Path, arch: str, given: Mapping[str, str], devices: int = 1) -> dict[str, str]:
+def environment(
+    root: Path, arch: str, given: Mapping[str, str], devices: int = 1, runtime: str = INTERPRETER
+) -> dict[str, str]:
     """What a program's environment has in addition to ``given``, or in place of it.
 
-    With it the program finds the installation at ``root`` and ``devices`` GPUs of the target ``arch``. Errors of HIP
-    are told on standard error, each once (``HIPCPU_SAY``), and launches have no time limit.
+    With it the program finds the installation at ``root``, which has ``runtime``, and ``devices`` GPUs of the target
+    ``arch``. Errors of HIP are told on standard error, each once (``HIPCPU_SAY``), and launches have no time limit.
     """
     folders = {"PATH": "bin", "LD_LIBRARY_PATH": "lib", "LIBRARY_PATH": "lib"}
     paths = {name: os.pathsep.join(filter(None, (str(root / own), given.get(name)))) for name, own in folders.items()}
     roots = dict.fromkeys(("ROCM_PATH", "ROCM_HOME", "HIP_PATH"), str(root))
-    runtime = {
+    of_runtime = {
         "HIP_PLATFORM": "amd",
         "HIPISA_TARGET": arch,
         "HIPISA_DEVICES": str(devices),
@@ -216,7 +251,31 @@ def environment(root: Path, arch: str, given: Mapping[str, str], devices: int = 
         "HIPCPU_TIMEOUT_MS": "0",
     }
     chosen = {name: given[name] for name in ("HIPCPU_SAY", "HIPCPU_TIMEOUT_MS") if name in given}
-    return {**paths, **roots, **runtime, **chosen}
+    return {**paths, **roots, **of_runtime, **(_host_variables(root, arch) if runtime == ON_HOST else {}), **chosen}
+
+
+def _host_variables(root: Path, arch: str) -> dict[str, str]:
+    """What the cpu runtime's hiprtc finds its compiler by, and the lanes of a wave of ``arch``."""
+    tools = {"HIPCPU_CXX": "*-c++", "HIPCPU_LD": "*-ld"}
+    found = {name: next((root / "libexec").glob(pattern), None) for name, pattern in tools.items()}
+    return {
+        **{name: str(path) for name, path in found.items() if path is not None},
+        "HIPCPU_INCLUDE": str(INCLUDE),
+        "HIPCPU_WAVE": str(target(arch).default_wave),
+        "HIPCPU_CXXFLAGS": " ".join(f"-D{macro}" for macro in macros(arch, target(arch).default_wave)),
+    }
+
+
+def _host_compilers() -> dict[str, str]:
+    """Scripts that are the compiler and the linker of kernels for the host. What kind of compiler it is, libhiprtc
+    takes from its name, too. Raises ``NoCompiler``."""
+    found = find_toolchain(links_standard_library=False)
+    commands = {"c++": found.compiler, "ld": found.linker}
+    return {
+        f"{TELLERS.name}/{found.kind}-{name}": f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+        for name, words in commands.items()
+        if words
+    }
 
 
 def emulated_in(given: Mapping[str, str]) -> str | None:

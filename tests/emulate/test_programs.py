@@ -15,6 +15,7 @@ import pytest
 
 from conformance.emulate.installation import (
     FUNCTIONS,
+    RUNTIMES,
     SCRIPTS,
     absent_functions,
     emulated_in,
@@ -38,7 +39,7 @@ def emulate(*words: object, folder: Path | None = None) -> subprocess.CompletedP
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
 
 
-Build = Callable[[str, str], Path]
+Build = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
@@ -48,16 +49,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
         require_hipcc("gfx942")
     except NoHipcc as error:
         pytest.skip(f"NOTHING COMPILED FOR AMD TARGETS: {error}")
-    made: dict[tuple[str, str], Path] = {}
+    made: dict[tuple[str, str, str], Path] = {}
 
-    def build(name: str, arch: str) -> Path:
-        if (name, arch) not in made:
+    def build(name: str, arch: str, runtime: str = "isa") -> Path:
+        if (name, arch, runtime) not in made:
             program = tmp_path_factory.mktemp("programs") / Path(name).stem
-            done = emulate("--arch", arch, "--", "hipcc", "-g", PROGRAMS / name, "-lhiprtc", "-o", program)
+            words = ("--runtime", runtime, "--arch", arch, "--", "hipcc", "-g", PROGRAMS / name, "-lhiprtc")
+            done = emulate(*words, "-o", program)
             assert done.returncode == 0, done.stderr
             assert done.stderr == ""
-            made[name, arch] = program
-        return made[name, arch]
+            made[name, arch, runtime] = program
+        return made[name, arch, runtime]
 
     return build
 
@@ -231,9 +233,10 @@ wrong.hip:2:8: error: use of undeclared identifier 'undeclared'
 
 
 @pytest.mark.nightly("builds the runtime of programs and a program, which compiles two sources")
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("arch", TARGETS)
-def test_a_program_compiles_sources_while_it_runs(built: Build, arch: str) -> None:
-    done = emulate("--arch", arch, "--", built("hiprtc.cpp", arch))
+def test_a_program_compiles_sources_while_it_runs(built: Build, arch: str, runtime: str) -> None:
+    done = emulate("--runtime", runtime, "--arch", arch, "--", built("hiprtc.cpp", arch, runtime))
     assert done.stdout == COMPILED
     assert done.stderr == "candle-parity: hiprtcLinkComplete is not emulated by candle-parity\n"
     assert done.returncode == 0
@@ -323,9 +326,11 @@ def test_what_a_killed_process_has_left_of_an_installation_is_removed(tmp_path: 
     assert (tmp_path / "root/lib/libc.so").readlink() == Path("/libc.so")
 
 
-def test_every_function_of_hip_is_there_or_says_that_it_is_not() -> None:
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_every_function_of_hip_is_there_or_says_that_it_is_not(runtime: str) -> None:
     names = functions()
-    absent = absent_functions(runtime_plan())
+    absent = absent_functions(runtime_plan(runtime))
+    assert absent == absent_functions(runtime_plan())
     assert names == sorted(set(names))
     assert set(absent) < set(names)
     assert "hipMallocArray" in absent

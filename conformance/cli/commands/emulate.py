@@ -9,13 +9,17 @@ import shlex
 import sys
 
 from conformance.cli.usage import CommandParser
-from conformance.emulate.installation import environment, installation
+from conformance.emulate.installation import RUNTIMES, environment, installation
 from conformance.errors import UsageError
 from conformance.runtimes.isa.kind import GPUS
 
 EXAMPLES = (
     ("candle-parity emulate --arch gfx1100 -- cargo test", "a program's tests, its GPU a gfx1100 that is interpreted"),
     ("candle-parity emulate -- sh -c 'hipcc add.hip -o add && ./add'", "build and run a HIP program"),
+    (
+        "candle-parity emulate --runtime cpu -- ./tests",
+        "likewise, its kernels compiled for this machine, faster",
+    ),
     ("candle-parity emulate --print-env", "the variables, for a CI job"),
 )
 EXIT_CODES = (
@@ -40,6 +44,12 @@ def _devices(text: str) -> int:
 def options(parser: CommandParser) -> None:
     parser.add_argument("--arch", type=_gpu, default=GPUS[0], metavar="GFX", help=f"the GPU: {', '.join(GPUS)}")
     parser.add_argument(
+        "--runtime",
+        choices=RUNTIMES,
+        default=RUNTIMES[0],
+        help="isa: AMD machine code, interpreted (default); cpu: kernels that are compiled for this machine, faster",
+    )
+    parser.add_argument(
         "--devices", type=_devices, default=1, metavar="N", help=f"how many GPUs, all alike: 1 to {MOST_DEVICES}"
     )
     parser.add_argument("--print-env", action="store_true", help="print the variables, NAME=VALUE, and run nothing")
@@ -52,8 +62,8 @@ def command(arguments: argparse.Namespace) -> int:
     program = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     if bool(program) + arguments.print_env + arguments.shell != 1:
         raise UsageError("emulate takes one of: -- COMMAND, --print-env, --shell")
-    root = installation(arguments.arch)
-    variables = environment(root, arguments.arch, os.environ, arguments.devices)
+    root = installation(arguments.arch, arguments.runtime)
+    variables = environment(root, arguments.arch, os.environ, arguments.devices, arguments.runtime)
     if arguments.print_env:
         print("\n".join(f"{name}={value}" for name, value in variables.items()))
         return 0

@@ -12,9 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "dispatch.h"
 #include "hip.h"
-#include "loaded.h"
 #include "registered.h"
 
 using namespace simt;
@@ -23,10 +21,10 @@ namespace {
 
 // hipKernelNodeParams
 struct KernelParameters {
-  isa::Shape block;
+  Shape block;
   void **extra;
   const void *function;
-  isa::Shape grid;
+  Shape grid;
   void **params;
   unsigned shared;
 };
@@ -49,9 +47,9 @@ enum class Type : int { Kernel, Memcpy, Memset, Host, Graph, Empty };
 // A launch with its arguments, which are copied when it is made: the caller's may be gone when it is done.
 class KeptLaunch {
  public:
-  Error set(const isa::Kernel &kernel, isa::Shape grid, isa::Shape block, unsigned shared, void **params,
-            void **extra) {
-    std::vector<char> arguments(kernel.kernarg_bytes);
+  Error set(const void *kernel, Shape grid, Shape block, unsigned shared, void **params, void **extra) {
+    const KernelFacts facts = facts_of(kernel);
+    std::vector<char> arguments(facts.argument_bytes);
     std::vector<std::size_t> offsets;
     const char *packed = nullptr;
     std::size_t packed_bytes = 0;
@@ -59,17 +57,16 @@ class KeptLaunch {
       if (*e == reinterpret_cast<void *>(1)) packed = static_cast<const char *>(e[1]);
       if (*e == reinterpret_cast<void *>(2)) packed_bytes = *static_cast<const std::size_t *>(e[1]);
     }
-    for (const isa::Argument &argument : kernel.arguments) {
-      if (argument.kind.starts_with("hidden_")) continue;
-      if (argument.offset > arguments.size() || arguments.size() - argument.offset < argument.size)
-        return fail(InvalidImage, "kernel %s: an argument is outside of its segment", kernel.shown.c_str());
+    for (const KernelFacts::Argument &argument : facts.arguments) {
+      if (argument.offset > arguments.size() || arguments.size() - argument.offset < argument.bytes)
+        return fail(InvalidImage, "kernel %s: an argument is outside of its segment", facts.shown.c_str());
       const void *from = packed ? packed + argument.offset : params ? params[offsets.size()] : nullptr;
-      if (!from || (packed && argument.offset + std::size_t{argument.size} > packed_bytes))
-        return fail(InvalidValue, "kernel %s: argument %zu is not given", kernel.shown.c_str(), offsets.size());
-      std::memcpy(arguments.data() + argument.offset, from, argument.size);
+      if (!from || (packed && argument.offset + argument.bytes > packed_bytes))
+        return fail(InvalidValue, "kernel %s: argument %zu is not given", facts.shown.c_str(), offsets.size());
+      std::memcpy(arguments.data() + argument.offset, from, argument.bytes);
       offsets.push_back(argument.offset);
     }
-    kernel_ = &kernel;
+    kernel_ = kernel;
     grid_ = grid;
     block_ = block;
     shared_ = shared;
@@ -78,12 +75,12 @@ class KeptLaunch {
     return Success;
   }
   Error run() const {
-    if (!isa::loaded().kernel(kernel_))
+    if (!is_kernel(kernel_))
       return fail(InvalidHandle, "hipGraphLaunch: the module of a kernel of the graph has been unloaded");
     std::vector<char> arguments = arguments_;
     std::vector<void *> params;
     for (const std::size_t offset : offsets_) params.push_back(arguments.data() + offset);
-    return isa::launch(*kernel_, grid_, block_, shared_, params.data(), nullptr);
+    return launch_kernel(kernel_, grid_, block_, shared_, params.data(), nullptr);
   }
   // With pointers that are valid as long as this is, and is not set again.
   KernelParameters parameters() {
@@ -93,8 +90,8 @@ class KeptLaunch {
   }
 
  private:
-  const isa::Kernel *kernel_ = nullptr;
-  isa::Shape grid_{}, block_{};
+  const void *kernel_ = nullptr;
+  Shape grid_{}, block_{};
   unsigned shared_ = 0;
   std::vector<char> arguments_;
   std::vector<std::size_t> offsets_;
@@ -221,8 +218,8 @@ Error keep(const void *stream, Keeper::Work kind, std::function<int()> work) {
   const auto lock = locked();
   return kept(stream, type, std::move(work));
 }
-Error keep_launch(const isa::Kernel &kernel, isa::Shape grid, isa::Shape block, unsigned shared, void **params,
-                  void **extra, const void *stream) {
+Error keep_launch(const void *kernel, Shape grid, Shape block, unsigned shared, void **params, void **extra,
+                  const void *stream) {
   const auto lock = locked();
   KeptLaunch launch;
   if (const Error error = launch.set(kernel, grid, block, shared, params, extra)) return error;
@@ -262,9 +259,8 @@ void forgets(const void *stream) {
 }
 
 [[gnu::constructor]] void keep_for_graphs() {
-  static constexpr Keeper ours{captures, keep, records, waits, forgets};
+  static constexpr Keeper ours{captures, keep, keep_launch, records, waits, forgets};
   keeper = &ours;
-  isa::keep_launches(keep_launch);
 }
 
 // ---- graphs and nodes by their handles
@@ -288,11 +284,11 @@ Error add(const char *call, const Node **out, const void *handle, const Node *co
 
 // The launch that `given` describes, whose function is one of a module or a kernel's host function.
 Error launch_of(const char *call, const KernelParameters *given, KeptLaunch &launch) {
-  const isa::Kernel *kernel;
+  const void *kernel;
   if (!given) return fail(InvalidValue, "%s: the parameters are null", call);
-  if (const Error error = isa::registry().find(call, given->function, kernel)) return error;
-  const isa::Shape g = given->grid, b = given->block;
-  return launch.set(*kernel, {g.x, g.y, g.z}, {b.x, b.y, b.z}, given->shared, given->params, given->extra);
+  if (const Error error = registry().find(call, given->function, kernel)) return error;
+  const Shape g = given->grid, b = given->block;
+  return launch.set(kernel, {g.x, g.y, g.z}, {b.x, b.y, b.z}, given->shared, given->params, given->extra);
 }
 
 int fill_as(const FillParameters &p) {

@@ -5,28 +5,25 @@
 #include <cstring>
 #include <string>
 
-#include "dispatch.h"
 #include "hip.h"
 #include "host_device.h"
-#include "loaded.h"
 #include "registered.h"
 #include "simt/properties.h"
 
 using namespace simt;
-using isa::registry;
 
 namespace {
 
 // hipLaunchConfig_t
 struct LaunchConfiguration {
-  isa::Shape grid, block;
+  Shape grid, block;
   std::size_t shared;
   void *stream, *attributes;
   unsigned count;
 };
 // HIP_LAUNCH_CONFIG
 struct DriverConfiguration {
-  isa::Shape grid, block;
+  Shape grid, block;
   unsigned shared;
   void *stream, *attributes;
   unsigned count;
@@ -34,14 +31,14 @@ struct DriverConfiguration {
 
 constexpr unsigned one_for_all = 1;  // blocks that this device has for each multiprocessor, which is a core of the host
 
-int largest_block(const isa::Kernel &kernel, int limit) {
-  const int most = static_cast<int>(std::min(kernel.most_threads, 1024u));
+int largest_block(const void *kernel, int limit) {
+  const int most = static_cast<int>(std::min(facts_of(kernel).most_threads, 1024u));
   return limit > 0 ? std::min(limit, most) : most;
 }
 
 // Blocks of a cooperative launch wait for each other, so that all must have a place at once: as many as occupancy says,
 // times the multiprocessors.
-Error check_cooperative(const char *call, isa::Shape grid, std::size_t dynamic_bytes) {
+Error check_cooperative(const char *call, Shape grid, std::size_t dynamic_bytes) {
   DeviceProperties device;
   if (const int error = hipGetDevicePropertiesR0600(&device, current_device())) return static_cast<Error>(error);
   const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
@@ -56,17 +53,16 @@ Error check_cooperative(const char *call, isa::Shape grid, std::size_t dynamic_b
 }
 
 int block_of_module_kernel(const char *call, int *grid, int *block, const void *function, int limit) {
-  const isa::Kernel *kernel = isa::loaded().kernel(function);
-  if (!kernel) return fail(InvalidHandle, "%s: this is not a function of a loaded module", call);
+  if (!is_kernel(function)) return fail(InvalidHandle, "%s: this is not a function of a loaded module", call);
   if (grid) *grid = one_for_all;
-  if (block) *block = largest_block(*kernel, limit);
+  if (block) *block = largest_block(function, limit);
   return Success;
 }
 
 }  // namespace
 
-SIMT_API int hipLaunchKernel(const void *function, isa::Shape grid, isa::Shape block, void **params,
-                             std::size_t dynamic_bytes, void *stream);
+SIMT_API int hipLaunchKernel(const void *function, Shape grid, Shape block, void **params, std::size_t dynamic_bytes,
+                             void *stream);
 SIMT_API int hipOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int size,
                                                           std::size_t dynamic_bytes);
 SIMT_API int hipOccupancyMaxPotentialBlockSize(int *grid, int *block, const void *function, std::size_t dynamic_bytes,
@@ -82,10 +78,10 @@ SIMT_API int hipLaunchKernelExC(const LaunchConfiguration *given, const void *fu
 }
 SIMT_API int hipDrvLaunchKernelEx(const DriverConfiguration *given, void *function, void **params, void **extra) {
   if (!given) return fail(InvalidValue, "hipDrvLaunchKernelEx: the configuration is null");
-  const isa::Shape g = given->grid, b = given->block;
+  const Shape g = given->grid, b = given->block;
   return hipModuleLaunchKernel(function, g.x, g.y, g.z, b.x, b.y, b.z, given->shared, given->stream, params, extra);
 }
-SIMT_API int hipLaunchCooperativeKernel(const void *function, isa::Shape grid, isa::Shape block, void **params,
+SIMT_API int hipLaunchCooperativeKernel(const void *function, Shape grid, Shape block, void **params,
                                         unsigned dynamic_bytes, void *stream) {
   if (const Error error = check_cooperative("hipLaunchCooperativeKernel", grid, dynamic_bytes)) return error;
   return hipLaunchKernel(function, grid, block, params, dynamic_bytes, stream);
@@ -116,7 +112,7 @@ SIMT_API int hipHccModuleLaunchKernel(void *function, unsigned gx, unsigned gy, 
   return hipExtModuleLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, params, extra, start, stop, 0);
 }
 SIMT_API int hipGetFuncBySymbol(const void **function, const void *symbol) {
-  const isa::Kernel *kernel;
+  const void *kernel;
   if (!function) return fail(InvalidValue, "hipGetFuncBySymbol: the output pointer is null");
   if (const Error error = registry().find("hipGetFuncBySymbol", symbol, kernel)) return error;
   *function = kernel;
@@ -134,11 +130,11 @@ SIMT_API int hipOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, c
   return hipOccupancyMaxPotentialBlockSize(grid, block, function, dynamic_bytes, limit);
 }
 SIMT_API int hipOccupancyAvailableDynamicSMemPerBlock(std::size_t *bytes, const void *function, int, int) {
-  const isa::Kernel *kernel;
+  const void *kernel;
   if (!bytes) return fail(InvalidValue, "hipOccupancyAvailableDynamicSMemPerBlock: the output pointer is null");
   if (const Error error = registry().find("hipOccupancyAvailableDynamicSMemPerBlock", function, kernel)) return error;
-  const isa::u32 limit = kernel->object->lds_limit();
-  *bytes = limit - std::min(kernel->lds_bytes, limit);
+  const KernelFacts facts = facts_of(kernel);
+  *bytes = facts.shared_limit - std::min(facts.shared_bytes, facts.shared_limit);
   return Success;
 }
 SIMT_API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int size,
@@ -158,9 +154,9 @@ SIMT_API int hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *bl
 
 SIMT_API int hipModuleLoadFatBinary(void **module, const void *image) { return hipModuleLoadData(module, image); }
 SIMT_API int hipModuleGetFunctionCount(unsigned *count, void *module) {
-  const isa::Object *object = isa::loaded().find(module);
-  if (!object || !count) return fail(InvalidHandle, "hipModuleGetFunctionCount: this is not a loaded module");
-  *count = static_cast<unsigned>(object->kernels().size());
+  if (!is_module(module) || !count)
+    return fail(InvalidHandle, "hipModuleGetFunctionCount: this is not a loaded module");
+  *count = static_cast<unsigned>(kernel_count(module));
   return Success;
 }
 SIMT_API int hipLibraryLoadData(void **library, const void *code, const void *, void **, unsigned, const void *,
@@ -182,7 +178,7 @@ SIMT_API int hipLibraryGetGlobal(void **address, std::size_t *bytes, void *libra
   return hipModuleGetGlobal(address, bytes, library, name);
 }
 SIMT_API int hipKernelGetFunction(const void **function, const void *kernel) {
-  if (!function || !isa::loaded().kernel(kernel))
+  if (!function || !is_kernel(kernel))
     return fail(InvalidHandle, "hipKernelGetFunction: this is not a kernel of a loaded library");
   *function = kernel;
   return Success;

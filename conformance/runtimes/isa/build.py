@@ -17,6 +17,9 @@ _SHARED = (
 """Sources of the cpu runtime: errors, the device, its memory, streams and events are those of the host, and so is the
 sandbox for the host code of launchers."""
 
+HOST_CODE = CPU / "host_code"
+"""Sources of what programs and libraries with host code call, over the kernels of either runtime on the host."""
+
 _HEADERS = (
     *("error.h", "memory.h", "options.h", "api.h", "canary.h", "hipcpu.h", "host_device.h", "launch.h"),
     *("descriptor.h", "sandbox.h", "sandbox_calls.inc", "sandbox_handler.h", "host_access.h", "stream_order.h"),
@@ -35,12 +38,13 @@ def isa_plan() -> Plan:
     headers = tuple(CPU / "runtime" / name for name in _HEADERS)
     return Plan(
         runtime="isa",
-        sources={"libamdhip64.so": (HERE / "runtime", *shared), "libhiprtc.so": (HERE / "hiprtc",)},
-        flags=(f"-I{HERE / 'runtime'}", f"-I{CPU / 'runtime'}", f"-I{INCLUDE}"),
+        sources={"libamdhip64.so": (HERE / "runtime", HOST_CODE, *shared), "libhiprtc.so": (HERE / "hiprtc",)},
+        flags=(f"-I{HERE / 'runtime'}", f"-I{CPU / 'runtime'}", f"-I{HOST_CODE}", f"-I{INCLUDE}"),
         headers=(
             *headers,
             *(INCLUDE / "simt" / name for name in ("attributes.inc", "errors.inc", "properties.h")),
             HERE / "runtime",
+            HOST_CODE,
         ),
         options=(*_STRICT, *vector_instructions()),
     )

@@ -45,7 +45,9 @@ Words lines_in(const char *name) {
 std::string own_folder() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void *>(&find_toolchain), &info) == 0 || info.dli_fname == nullptr) return "";
-  std::string file = info.dli_fname;
+  char *const resolved = realpath(info.dli_fname, nullptr);  // it may have been found by a link
+  std::string file = resolved != nullptr ? resolved : info.dli_fname;
+  std::free(resolved);
   size_t slash = file.rfind('/');
   return slash == std::string::npos ? "." : file.substr(0, slash);
 }

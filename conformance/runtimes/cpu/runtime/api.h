@@ -12,6 +12,10 @@
 
 namespace simt {
 
+struct Shape {  // dim3
+  unsigned x, y, z;
+};
+
 enum MemcpyKind : int { HostToHost = 0, HostToDevice = 1, DeviceToHost = 2, DeviceToDevice = 3, AnyToAny = 4 };
 
 // A copy as each runtime makes it, `kind` unchecked; common_api.cpp has the entry points over them.
@@ -40,6 +44,8 @@ struct Keeper {
 
   bool (*captures)(const void *stream);
   Error (*keep)(const void *stream, Work kind, std::function<int()> work);
+  Error (*keep_launch)(const void *kernel, Shape grid, Shape block, unsigned shared, void **params, void **extra,
+                       const void *stream);
   // A captured stream records the event, or `stream` waits for an event that one has recorded: true.
   bool (*records)(const void *event, const void *stream);
   bool (*waits)(const void *stream, const void *event);

@@ -18,6 +18,11 @@ struct HostDevice {
 
 HostDevice host_device();
 
+// The target that programs which set no options are given (HIPISA_TARGET), and the device of a target: the size of its
+// waves is that of code which does not say otherwise, and HIPISA_DEVICES says how many there are.
+std::string asked_target();
+HostDevice gpu_of_target(const char *name, const std::string &target);
+
 // The device that the calling thread has chosen by hipSetDevice.
 int current_device();
 

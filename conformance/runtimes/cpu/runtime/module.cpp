@@ -145,7 +145,7 @@ void Module::read_kernels(const simt_kernel *rows, unsigned count) {
   std::iota(all_variables_.begin(), all_variables_.end(), 0u);
   all_variables_use_ = {nullptr, all_variables_.data(), shared_variable_count_};
   for (unsigned i = 0; i < count; ++i)
-    functions_.emplace(rows[i].name, Function{&rows[i], this, use_of(rows[i]), rows[i].most_threads});
+    if (rows[i].run) functions_.emplace(rows[i].name, Function{&rows[i], this, use_of(rows[i]), rows[i].most_threads});
 }
 
 const simt_shared_use *Module::use_of(const simt_kernel &row) const {
@@ -203,7 +203,8 @@ void Module::write_json(const simt_kernel *rows, unsigned count) {
   json_ = "[";
   for (unsigned i = 0; i < count; ++i) {
     const simt_kernel &k = rows[i];
-    json_ += i ? ", {\"name\": " : "{\"name\": ";
+    if (!k.run) continue;
+    json_ += json_.size() > 1 ? ", {\"name\": " : "{\"name\": ";
     append_quoted(json_, k.name);
     json_ += ", \"file\": ";
     append_quoted(json_, k.file);

@@ -84,29 +84,6 @@ SIMT_API int hipLaunchKernel(const void *function, Dim3 grid, Dim3 block, void *
   return launch(*f, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
                 static_cast<unsigned>(std::min<std::size_t>(dynamic_bytes, ~0u)), params, nullptr);
 }
-SIMT_API int hipcpuLaunch(const simt_kernel *rows, const simt_kernel *row, simt_index grid, simt_index block,
-                          unsigned long shared, void *stream, void **arguments) {
-  const Function *f = modules().launched(rows, row);
-  if (!f) return fail(InvalidDeviceFunction, "kernel %s: its module is not loaded", row->name);
-  if (const Error error = check_stream(row->name, stream)) return error;
-  const auto bytes = static_cast<unsigned>(std::min<std::size_t>(shared, ~0u));
-  const Error error = launch(*f, grid, block, bytes, arguments, nullptr);
-  note_fault(error);
-  return error;
-}
-SIMT_API int hipcpuSetKernelAttribute(const void *kernel, int attribute, int value) {
-  enum { MaxDynamicShared = 8, Carveout = 9 };
-  if (!kernel) return fail(InvalidDeviceFunction, "hipFuncSetAttribute: the kernel is null");
-  const bool fits = attribute == MaxDynamicShared ? value >= 0 && value <= SIMT_MAX_DYNAMIC_SHARED
-                                                  : attribute == Carveout && value >= -1 && value <= 100;
-  return fits ? Success
-              : fail(InvalidValue, "hipFuncSetAttribute: attribute %d cannot be %d; a block has at most %d bytes",
-                     attribute, value, SIMT_MAX_DYNAMIC_SHARED);
-}
-SIMT_API void *hipcpuModuleSymbol(void *module, const char *name) {
-  const Module *m = modules().find(module);
-  return m && name ? m->symbol(name) : nullptr;
-}
 SIMT_API int hipModuleLaunchCooperativeKernel(void *function, unsigned, unsigned, unsigned, unsigned, unsigned,
                                               unsigned, unsigned, void *, void **) {
   const Function *f;

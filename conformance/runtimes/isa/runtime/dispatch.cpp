@@ -40,7 +40,6 @@ std::atomic<u32> perturb_seed{0};
 std::string &last_late = *new std::string;  // the kernel that last did not end in time, under the launch mutex
 std::atomic<Otherwise> otherwise{Otherwise::None};
 std::atomic<Explain> explain{nullptr};
-std::atomic<KeepLaunch> keep_launch{nullptr};
 
 // What is watched of launches, under the launch mutex.
 struct Watching {
@@ -219,14 +218,6 @@ Counts counted() {
 void set_sites_folder(const std::string &folder) { watching().coverage.set_folder(folder); }
 void launch_otherwise(Otherwise how) { otherwise = how; }
 void explain_faults(Explain how) { explain = how; }
-void keep_launches(KeepLaunch how) { keep_launch = how; }
-
-Error launch_on(const void *stream, const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params,
-                void **extra) {
-  const KeepLaunch keep = keep_launch;
-  if (keep && simt::is_captured(stream)) return keep(kernel, grid, block, dynamic_bytes, params, extra, stream);
-  return launch(kernel, grid, block, dynamic_bytes, params, extra);
-}
 
 Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra) {
   const std::lock_guard lock(launch_mutex());

@@ -3,28 +3,18 @@
 
 #include <mutex>
 
+#include "api.h"
 #include "counts.h"
 #include "error.h"
 #include "object.h"
 
 namespace isa {
 
-struct Shape {
-  u32 x, y, z;
-};
+using simt::Shape;
 
 // Runs the whole grid, one launch at a time. Arguments come as pointers (`params`) or packed (`extra`), as in
 // hipModuleLaunchKernel.
 simt::Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra);
-
-// What keeps the launches on captured streams (simt::Keeper), and returns its error.
-using KeepLaunch = simt::Error (*)(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params,
-                                   void **extra, const void *stream);
-void keep_launches(KeepLaunch keep);
-
-// `launch`, or on a captured stream what `keep_launches` has set.
-simt::Error launch_on(const void *stream, const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes,
-                      void **params, void **extra);
 
 // The seed by which approximate instructions deviate in the next launches; 0 for none.
 void set_perturb(u32 seed);

@@ -9,9 +9,9 @@
 
 #include "api.h"
 #include "bundles.h"
-#include "dispatch.h"
 #include "hipisa.h"
 #include "host_device.h"
+#include "kernels.h"
 #include "launch.h"
 #include "loaded.h"
 #include "sandbox.h"
@@ -129,7 +129,7 @@ SIMT_API int hipModuleLaunchKernel(void *function, unsigned gx, unsigned gy, uns
   const isa::Kernel *kernel;
   if (const Error error = find_kernel("hipModuleLaunchKernel", function, kernel)) return error;
   if (const Error error = check_stream("hipModuleLaunchKernel", stream)) return error;
-  const Error error = isa::launch_on(stream, *kernel, {gx, gy, gz}, {bx, by, bz}, dynamic_bytes, params, extra);
+  const Error error = launch_on(stream, kernel, {gx, gy, gz}, {bx, by, bz}, dynamic_bytes, params, extra);
   note_fault(error);
   return error;
 }

@@ -18,10 +18,7 @@ using namespace simt;
 namespace {
 
 std::string &target() {
-  static std::string &name = []() -> std::string & {
-    const char *const given = std::getenv("HIPISA_TARGET");  // of a program that sets no options
-    return *new std::string(given && *given ? given : "gfx942");
-  }();
+  static std::string &name = *new std::string(asked_target());
   return name;
 }
 
@@ -29,18 +26,7 @@ std::string &target() {
 
 namespace simt {
 
-// The size of waves is that of code which does not say otherwise.
-HostDevice host_device() {
-  const std::string &name = target();  // gfx, major, and a digit each for minor and stepping
-  const std::size_t minor = name.size() < 6 ? 0 : name.size() - 2;
-  const auto digits = [&](std::size_t from, std::size_t to) { return std::atoi(name.substr(from, to - from).c_str()); };
-  static const int count = [] {
-    const char *const given = std::getenv("HIPISA_DEVICES");
-    return given ? std::clamp(std::atoi(given), 1, most_devices) : 1;
-  }();
-  return {"candle-parity isa runtime",          name, name.starts_with("gfx9") ? 64 : 32, minor ? digits(3, minor) : 0,
-          minor ? digits(minor, minor + 1) : 0, count};
-}
+HostDevice host_device() { return gpu_of_target("candle-parity isa runtime", target()); }
 
 }  // namespace simt
 

@@ -95,7 +95,7 @@ struct simt_kernel {
   const char *file;  // source file and line of the definition, "" and 0 where not known
   unsigned line;
   unsigned nargs;
-  void (*run)(void *const *args);  // args[i] points to parameter i
+  void (*run)(void *const *args);  // args[i] points to parameter i; null: no kernel, but a variable that is named
   const unsigned *sizes;
   const unsigned *aligns;
   const char *const *types;

@@ -142,7 +142,10 @@ struct entry<Kernel> {
 template <auto Kernel>
 constexpr simt_kernel row(const char *name, const char *file, unsigned line, unsigned long most_threads = 0) {
   using e = entry<Kernel>;
-  return {name, file, line, e::nargs, &e::run, e::sizes, e::aligns, e::types, most_threads};
+  if constexpr (requires { e::nargs; })
+    return {name, file, line, e::nargs, &e::run, e::sizes, e::aligns, e::types, most_threads};
+  else  // a variable, of which a name expression asks for the symbol
+    return {name, file, line, 0, nullptr, nullptr, nullptr, nullptr, 0};
 }
 
 // The block's dynamic shared memory, simt_self->dynamic_bytes bytes, aligned to 16 at least.

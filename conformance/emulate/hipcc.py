@@ -1,0 +1,192 @@
+"""hipcc of an installation whose kernels are code of the host (``emulate --runtime cpu``).
+
+The host's half of a source is compiled by the same clang as for machine code, with HIP's own headers. It leaves open a
+symbol for the code of its kernels, where it has any. That code is a module of the cpu runtime, which the installation's
+libhiprtc makes of the same source.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+COMPILER = "libexec/hipcc"
+"""The installation's hipcc for machine code, of which the host's half is used."""
+
+_SOURCES = (".cpp", ".cc", ".cxx", ".cu", ".hip")
+_VALUED = ("-o", "-MF", "-MT", "-MQ", "-include", "-imacros", "-isystem", "-iquote", "-Xclang", "-Xlinker", "-x")
+"""Options whose next word is their value."""
+_ALONE = ("-E", "-S", "-M", "-MM", "-fsyntax-only", "-###", "--version", "--offload-host-only", "--cuda-host-only")
+"""With one of these nothing is made that has kernels in it."""
+_DEVICE_ONLY = ("--genco", "--offload-device-only", "--cuda-device-only")
+_OF_LINKING = ("-l", "-L", "-Wl,", "-shared", "-static", "-pthread", "-rdynamic")
+_OF_KERNELS = ("-I", "-D", "-U", "-O", "-f", "-W", "-w", "-std=", "--std=", "-include", "-isystem", "-iquote")
+"""What of the options matters to kernels; libhiprtc takes no other."""
+_NOT_OF_KERNELS = ("-fgpu-rdc", "-fPIC", "-fPIE", "-fpic", "-fpie", "-fvisibility", "-fuse-ld", "-fopenmp", "-fdiagnos")
+
+_OPEN_SYMBOL = re.compile(rb"\0(__hip_fatbin(?!_wrapper)\w*)\0")
+"""The name by which a host object refers to the code of its kernels."""
+
+_FATBIN = """\
+.section .hip_fatbin,"a",@progbits
+.p2align 12
+.hidden {symbol}
+.globl {symbol}
+{symbol}:
+.incbin "{file}"
+"""
+PROGRAM = ("-x", "hip", "-DSIMT_LAUNCHERS=1", "-DSIMT_PROGRAM=1")
+"""Options of libhiprtc for a source that has the host code of a program in it."""
+
+
+class NotCompiled(Exception):
+    """The command fails; the message, if there is one, has not been printed yet."""
+
+
+@dataclass
+class Words:
+    """hipcc's words, sorted."""
+
+    sources: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
+    linked: list[str] = field(default_factory=list)  # objects and libraries, in their order
+    output: str = ""
+    only_compiles: bool = False
+    device_only: bool = False
+    alone: bool = False
+
+
+def sorted_words(words: Sequence[str]) -> Words:
+    """What hipcc's ``words`` ask for."""
+    found, rest = Words(), list(words)
+    language = ""
+    while rest:
+        word = rest.pop(0)
+        value = [rest.pop(0)] if word in _VALUED and rest else []
+        if word in _ALONE:
+            found.alone = True
+        if word == "-o":
+            found.output = value[0] if value else ""
+        elif word == "-c":
+            found.only_compiles = True
+        elif word in _DEVICE_ONLY:
+            found.device_only = True
+        elif word == "-x" or word.startswith("-x"):
+            language = value[0] if value else word[2:]
+        elif word.startswith(_OF_LINKING):
+            found.linked.append(word)
+        elif word.startswith("-"):
+            found.options += [word, *value]
+        elif language in ("", "hip") and (language or word.endswith(_SOURCES)):
+            found.sources.append(word)
+        else:
+            found.linked += ["-x", language, word, "-x", "none"] if language not in ("", "none") else [word]
+    return found
+
+
+def options_of_kernels(options: Sequence[str], source: Path) -> list[str]:
+    """Those of hipcc's ``options`` for ``source`` that are libhiprtc's too."""
+    found, rest = ["-iquote", str(source.parent)], list(options)
+    while rest:
+        word = rest.pop(0)
+        value = [rest.pop(0)] if word in (*_VALUED, "-I", "-D", "-U") and rest else []
+        if word.startswith(_OF_KERNELS) and not word.startswith(_NOT_OF_KERNELS):
+            found += [word, *value]
+    return found
+
+
+class HostKernels:
+    """The cpu runtime's libhiprtc, which makes modules of sources."""
+
+    def __init__(self, root: Path) -> None:
+        self._library = ctypes.CDLL(str(root / "lib" / "libhiprtc.so"))
+
+    def compiled(self, source: Path, options: Sequence[str]) -> bytes:
+        """The module of ``source``; raises ``NotCompiled`` with the compiler's log."""
+        library, program, size = self._library, ctypes.c_void_p(), ctypes.c_size_t()
+        text = source.read_bytes()
+        library.hiprtcCreateProgram(ctypes.byref(program), text, str(source).encode(), 0, None, None)
+        words = [word.encode() for word in (*PROGRAM, *options)]
+        failed = library.hiprtcCompileProgram(program, len(words), (ctypes.c_char_p * len(words))(*words))
+        if failed:
+            library.hiprtcGetProgramLogSize(program, ctypes.byref(size))
+            log = ctypes.create_string_buffer(size.value)
+            library.hiprtcGetProgramLog(program, log)
+            raise NotCompiled(
+                f"{log.value.decode(errors='replace')}hipcc: the kernels of {source} do not compile for the host"
+            )
+        library.hiprtcGetCodeSize(program, ctypes.byref(size))
+        code = ctypes.create_string_buffer(size.value)
+        library.hiprtcGetCode(program, code)
+        return code.raw
+
+
+def _run(*words: str) -> None:
+    done = subprocess.run(words, check=False)
+    if done.returncode:
+        raise NotCompiled
+
+
+def _object(root: Path, words: Words, source: str, folder: Path, kernels: HostKernels) -> Path:
+    """The object file of ``source``, with the code of its kernels, in ``folder``."""
+    compiler, host, whole = str(root / COMPILER), folder / "host.o", folder / "whole.o"
+    _run(compiler, "--offload-host-only", *words.options, "-x", "hip", "-c", source, "-o", str(host))
+    symbol = _OPEN_SYMBOL.search(host.read_bytes())
+    if symbol is None:
+        return host
+    code, text, module = folder / "code.o", folder / "code.s", folder / "module"
+    module.write_bytes(kernels.compiled(Path(source), options_of_kernels(words.options, Path(source))))
+    text.write_text(_FATBIN.format(symbol=symbol[1].decode(), file=module), encoding="utf-8")
+    _run(compiler, "-x", "assembler", "-c", str(text), "-o", str(code))
+    _run(compiler, "-x", "none", "-r", "-nostdlib", str(host), str(code), "-o", str(whole))
+    return whole
+
+
+def compile_and_link(root: Path, given: Sequence[str]) -> int:
+    """What hipcc of the installation at ``root`` does with the words ``given``; its exit code."""
+    words = sorted_words(given)
+    if words.alone or not words.sources:
+        return subprocess.run([str(root / COMPILER), *given], check=False).returncode
+    if words.output and (words.only_compiles or words.device_only) and len(words.sources) > 1:
+        raise NotCompiled("hipcc: cannot specify -o when generating multiple output files")
+    kernels = HostKernels(root)
+    with tempfile.TemporaryDirectory() as scratch:
+        objects = []
+        for number, source in enumerate(words.sources):
+            folder = Path(scratch) / str(number)
+            folder.mkdir()
+            if words.device_only:
+                target = Path(words.output or f"{Path(source).stem}.hipfb")
+                target.write_bytes(kernels.compiled(Path(source), options_of_kernels(words.options, Path(source))))
+                continue
+            made = _object(root, words, source, folder, kernels)
+            if words.only_compiles:
+                Path(words.output or f"{Path(source).stem}.o").write_bytes(made.read_bytes())
+            objects.append(str(made))
+        if not words.device_only and not words.only_compiles:
+            output = words.output or "a.out"
+            _run(str(root / COMPILER), "-x", "none", *words.options, *objects, *words.linked, "-o", output)
+    return 0
+
+
+def main(root: str, *given: str) -> int:
+    """hipcc of the installation at ``root`` with the words ``given``."""
+    try:
+        return compile_and_link(Path(root), given)
+    except NotCompiled as refused:
+        if text := str(refused):
+            print(text, file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"hipcc: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
