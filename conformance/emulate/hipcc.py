@@ -1,7 +1,7 @@
 """hipcc of an installation whose kernels are code of the host (``emulate --runtime cpu``).
 
-The host's half of a source is compiled by the same clang as for machine code, with HIP's own headers. It leaves open a
-symbol for the code of its kernels, where it has any. That code is a module of the cpu runtime, which the installation's
+The host's half of a source is compiled by the same clang as for machine code, with HIP's own headers. Where it has
+kernels it leaves open a symbol for their code. That code is a module of the cpu runtime, which the installation's
 libhiprtc makes of the same source.
 """
 
@@ -30,19 +30,18 @@ _OF_KERNELS = ("-I", "-D", "-U", "-O", "-f", "-W", "-w", "-std=", "--std=", "-in
 """What of the options matters to kernels; libhiprtc takes no other."""
 _NOT_OF_KERNELS = ("-fgpu-rdc", "-fPIC", "-fPIE", "-fpic", "-fpie", "-fvisibility", "-fuse-ld", "-fopenmp", "-fdiagnos")
 
-_OPEN_SYMBOL = re.compile(rb"\0(__hip_fatbin(?!_wrapper)\w*)\0")
+_OPEN_SYMBOL = re.compile(rb"\0__hip_fatbin(?!_wrapper)\w*\0")
 """The name by which a host object refers to the code of its kernels."""
 
-_FATBIN = """\
-.section .hip_fatbin,"a",@progbits
-.p2align 12
-.hidden {symbol}
-.globl {symbol}
-{symbol}:
-.incbin "{file}"
-"""
-PROGRAM = ("-x", "hip", "-DSIMT_LAUNCHERS=1", "-DSIMT_PROGRAM=1")
-"""Options of libhiprtc for a source that has the host code of a program in it."""
+_HIP_HEADERS = {"SIMT_HIP_VERSION_HEADER": "hip_version.h", "SIMT_HIP_API_HEADER": "hip_runtime_api.h"}
+"""What the cpu runtime's prelude includes of HIP's own headers, by the macro that names the file."""
+
+
+def options_of_programs(root: Path) -> tuple[str, ...]:
+    """Options of libhiprtc for a source that has the host code of a program in it."""
+    include = root / "include"
+    headers = (f'-D{macro}="{include / "hip" / name}"' for macro, name in _HIP_HEADERS.items())
+    return ("-x", "hip", "-DSIMT_LAUNCHERS=1", "-DSIMT_PROGRAM=1", *headers, "-idirafter", str(include))
 
 
 class NotCompiled(Exception):
@@ -105,6 +104,7 @@ class HostKernels:
     """The cpu runtime's libhiprtc, which makes modules of sources."""
 
     def __init__(self, root: Path) -> None:
+        self._options = options_of_programs(root)
         self._library = ctypes.CDLL(str(root / "lib" / "libhiprtc.so"))
 
     def compiled(self, source: Path, options: Sequence[str]) -> bytes:
@@ -112,7 +112,7 @@ class HostKernels:
         library, program, size = self._library, ctypes.c_void_p(), ctypes.c_size_t()
         text = source.read_bytes()
         library.hiprtcCreateProgram(ctypes.byref(program), text, str(source).encode(), 0, None, None)
-        words = [word.encode() for word in (*PROGRAM, *options)]
+        words = [word.encode() for word in (*self._options, *options)]
         failed = library.hiprtcCompileProgram(program, len(words), (ctypes.c_char_p * len(words))(*words))
         if failed:
             library.hiprtcGetProgramLogSize(program, ctypes.byref(size))
@@ -135,17 +135,14 @@ def _run(*words: str) -> None:
 
 def _object(root: Path, words: Words, source: str, folder: Path, kernels: HostKernels) -> Path:
     """The object file of ``source``, with the code of its kernels, in ``folder``."""
-    compiler, host, whole = str(root / COMPILER), folder / "host.o", folder / "whole.o"
-    _run(compiler, "--offload-host-only", *words.options, "-x", "hip", "-c", source, "-o", str(host))
-    symbol = _OPEN_SYMBOL.search(host.read_bytes())
-    if symbol is None:
-        return host
-    code, text, module = folder / "code.o", folder / "code.s", folder / "module"
-    module.write_bytes(kernels.compiled(Path(source), options_of_kernels(words.options, Path(source))))
-    text.write_text(_FATBIN.format(symbol=symbol[1].decode(), file=module), encoding="utf-8")
-    _run(compiler, "-x", "assembler", "-c", str(text), "-o", str(code))
-    _run(compiler, "-x", "none", "-r", "-nostdlib", str(host), str(code), "-o", str(whole))
-    return whole
+    made, module = folder / "host.o", folder / "module"
+    command = (str(root / COMPILER), "--offload-host-only", *words.options, "-x", "hip", "-c", source, "-o", str(made))
+    _run(*command)
+    if _OPEN_SYMBOL.search(made.read_bytes()):
+        module.write_bytes(kernels.compiled(Path(source), options_of_kernels(words.options, Path(source))))
+        # Once more with the code of the kernels: clang registers it when the program starts.
+        _run(*command, "-w", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(module))
+    return made
 
 
 def compile_and_link(root: Path, given: Sequence[str]) -> int:

@@ -64,30 +64,36 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return build
 
 
-@pytest.mark.nightly("builds the runtime of programs and three programs")
+@pytest.mark.nightly("builds the runtimes of programs and six programs")
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("arch", [*TARGETS, "gfx1101"])
-def test_a_program_with_launches_in_its_source_computes(built: Build, arch: str) -> None:
-    done = emulate("--arch", arch, "--", built("saxpy.hip", arch))
+def test_a_program_with_launches_in_its_source_computes(built: Build, arch: str, runtime: str) -> None:
+    done = emulate("--runtime", runtime, "--arch", arch, "--", built("saxpy.hip", arch, runtime))
     assert done.stdout == f"{arch} {64 if arch == 'gfx942' else 32} lanes: 0 of 1000 wrong\n"
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.nightly("builds the runtime of programs and a program")
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("arch", TARGETS)
-def test_a_program_that_loads_a_code_object_computes(built: Build, arch: str, tmp_path: Path) -> None:
+def test_a_program_that_loads_a_code_object_computes(built: Build, arch: str, runtime: str, tmp_path: Path) -> None:
     code = tmp_path / "saxpy.co"
     options = ("--offload-device-only", "--no-gpu-bundle-output", PROGRAMS / "saxpy.hip", "-o", code)
-    assert emulate("--arch", arch, "--", "hipcc", *options).returncode == 0
-    done = emulate("--arch", arch, "--", built("module.cpp", arch), code)
+    given, program = ("--runtime", runtime, "--arch", arch, "--"), built("module.cpp", arch, runtime)
+    assert emulate(*given, "hipcc", *options).returncode == 0
+    done = emulate(*given, program, code)
     assert (done.returncode, done.stdout, done.stderr) == (0, "1 199\n", "")
-    done = emulate("--arch", arch, "--", built("module.cpp", arch), code, "graph")
+    done = emulate(*given, program, code, "graph")
     assert done.stdout == "1 199\nhipGraphLaunch(executable, stream): hipErrorInvalidHandle\n"
 
 
 @pytest.mark.nightly("builds the runtime of programs and a program")
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("arch", TARGETS)
-def test_devices_memory_streams_symbols_and_threads_are_as_programs_use_them(built: Build, arch: str) -> None:
-    done = emulate("--arch", arch, "--devices", 2, "--", built("api.hip", arch))
+def test_devices_memory_streams_symbols_and_threads_are_as_programs_use_them(
+    built: Build, arch: str, runtime: str
+) -> None:
+    done = emulate("--runtime", runtime, "--arch", arch, "--devices", 2, "--", built("api.hip", arch, runtime))
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
@@ -113,6 +119,20 @@ def test_a_bundle_that_is_cut_off_has_no_code(built: Build, tmp_path: Path) -> N
     done = emulate("--", built("module.cpp", "gfx942"), bundle)
     assert done.returncode == 1
     assert "hipModuleLoad: it has no code object for gfx942" in done.stderr
+
+
+@pytest.mark.nightly("builds the runtime of programs and two programs")
+def test_machine_code_is_not_run_as_code_of_the_host(built: Build, tmp_path: Path) -> None:
+    code = tmp_path / "saxpy.co"
+    assert emulate("--", "hipcc", "--genco", PROGRAMS / "saxpy.hip", "-o", code).returncode == 0
+    done = emulate("--runtime", "cpu", "--", built("module.cpp", "gfx942"), code)
+    assert done.stdout == "hipModuleLoad(&module, words[1]): hipErrorNoBinaryForGpu\n"
+    assert (
+        "hipModuleLoad: the code is machine code of AMD GPUs, and here kernels run as code of the host" in done.stderr
+    )
+    done = emulate("--runtime", "cpu", "--", built("saxpy.hip", "gfx942"))
+    assert "hipGetLastError(): hipErrorNoBinaryForGpu" in done.stdout
+    assert "hipLaunchKernel: _Z5saxpyifPKfPf: its library: the code is machine code of AMD GPUs" in done.stderr
 
 
 @pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
@@ -152,8 +172,9 @@ hipErrorNotSupported
 
 
 @pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
-def test_graphs_are_done_when_launched_and_what_is_not_emulated_is_named_once(built: Build) -> None:
-    done = emulate("--", built("graph.hip", "gfx942"))
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_graphs_are_done_when_launched_and_what_is_not_emulated_is_named_once(built: Build, runtime: str) -> None:
+    done = emulate("--runtime", runtime, "--", built("graph.hip", "gfx942", runtime))
     assert done.stdout == GRAPHS
     assert done.stderr.splitlines()[5:] == ["candle-parity: hipMallocArray is not emulated by candle-parity"]
     assert done.returncode == 3
@@ -168,14 +189,15 @@ def test_how_far_a_long_launch_is_is_told_on_request(built: Build, monkeypatch: 
 
 
 @pytest.mark.nightly("builds the runtime of programs and two object files")
-def test_a_program_is_linked_of_object_files(built: Build, tmp_path: Path) -> None:
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_program_is_linked_of_object_files(built: Build, runtime: str, tmp_path: Path) -> None:
     built("saxpy.hip", "gfx942")  # or skips
     code, program = tmp_path / "saxpy.o", tmp_path / "saxpy"
-    done = emulate("--", "hipcc", "-Werror", "-c", PROGRAMS / "saxpy.hip", "-o", code)
+    done = emulate("--runtime", runtime, "--", "hipcc", "-Werror", "-c", PROGRAMS / "saxpy.hip", "-o", code)
     assert (done.returncode, done.stderr) == (0, "")
-    done = emulate("--", "hipcc", "-Werror", code, "-o", program)
+    done = emulate("--runtime", runtime, "--", "hipcc", "-Werror", code, "-o", program)
     assert (done.returncode, done.stderr) == (0, "")
-    assert emulate("--", program).stdout == "gfx942 64 lanes: 0 of 1000 wrong\n"
+    assert emulate("--runtime", runtime, "--", program).stdout == "gfx942 64 lanes: 0 of 1000 wrong\n"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@
 
 namespace simt {
 
+const bool managed_variables_are_pointers = false;
+
 bool is_module(const void *module) { return modules().find(module) != nullptr; }
 bool is_kernel(const void *kernel) { return modules().function(kernel) != nullptr; }
 
@@ -30,6 +32,7 @@ KernelFacts facts_of(const void *handle) {
   if (function.most_threads && function.most_threads < facts.most_threads)
     facts.most_threads = static_cast<unsigned>(function.most_threads);
   facts.shared_bytes = function.static_shared_bytes();
+  facts.registers = 32;  // what it takes of a GPU's is not known, and programs divide by it
   facts.shared_limit = SIMT_MAX_DYNAMIC_SHARED;
   for (unsigned n = 0; n < kernel.nargs; ++n) {
     const std::size_t align = kernel.aligns[n];

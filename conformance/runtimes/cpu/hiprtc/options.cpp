@@ -143,6 +143,7 @@ constexpr std::array rows = {
     Row{"-isystem", Use::preprocess, false, true},
     Row{"-ivfsoverlay", Use::preprocess, true, true},
     Row{"-iquote", Use::preprocess, false, true},
+    Row{"-idirafter", Use::preprocess, true, true},
     Row{"-I", Use::preprocess, false, true},
     Row{"-D", Use::preprocess, false, true},
     Row{"-U", Use::preprocess, false, true},
@@ -257,10 +258,18 @@ Words dialect_flags(const Toolchain &toolchain, Dialect dialect) {
           "-include", "simt/cuda_prelude.h"};
 }
 
-bool compiles_launchers(const Options &options) {
+namespace {
+
+bool defines(const Options &options, const std::string &macro) {
   return std::any_of(options.preprocess.begin(), options.preprocess.end(),
-                     [](const std::string &word) { return word.rfind("-DSIMT_LAUNCHERS", 0) == 0; });
+                     [&macro](const std::string &word) { return word.rfind("-D" + macro, 0) == 0; });
 }
+
+}  // namespace
+
+bool compiles_launchers(const Options &options) { return defines(options, "SIMT_LAUNCHERS"); }
+
+bool is_program(const Options &options) { return defines(options, "SIMT_PROGRAM"); }
 
 std::set<std::string> only_kernels(const Options &options) {
   constexpr std::string_view option = "-DSIMT_ONLY=";

@@ -52,6 +52,9 @@ std::vector<std::string> dialect_flags(const Toolchain &toolchain, Dialect diale
 // Whether the source is compiled with its host code (simt/host.h).
 bool compiles_launchers(const Options &options);
 
+// Whether the source is a program, of which only the kernels are wanted.
+bool is_program(const Options &options);
+
 // The names behind -DSIMT_ONLY=, separated by commas: the only kernels that code is made for. Empty: for all.
 std::set<std::string> only_kernels(const Options &options);
 

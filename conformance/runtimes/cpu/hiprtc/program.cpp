@@ -8,6 +8,7 @@
 
 #include "../include/simt/seal.h"
 #include "alignment.h"
+#include "host_code.h"
 #include "interleaving.h"
 #include "literal.h"
 #include "lowering.h"
@@ -138,6 +139,8 @@ Program::Outcome Program::attempt(const Words &words) {
     return Outcome::bad_option;
   }
   Toolchain tools = find_toolchain();
+  if (is_program(options) && !tools.clang)
+    throw std::runtime_error("the kernels of a program can be told from its host code by clang only: install clang++");
   TemporaryFolder folder;
   fs::create_directory(folder.file("headers"));
   for (const auto &[content, name] : headers_) write_header(folder.file("headers"), name, content);
@@ -197,7 +200,9 @@ Program::Outcome Program::attempt(const Words &words) {
     step = to_object({"-x", "c++", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", complete, "-o", assembly});
     if (step.started && step.status == 0) {
       const std::string warnings = step.output;
-      write_file(assembly, check_alignment(lower_for_gpu(place_shared_memory(read_file(assembly)), dialect), dialect));
+      std::string module = read_file(assembly);
+      if (is_program(options)) module = without_host_code(module, address_section);
+      write_file(assembly, check_alignment(lower_for_gpu(place_shared_memory(module), dialect), dialect));
       const std::string optimised = folder.file("optimised.ll");
       const Words quiet = {"-Wno-unused-command-line-argument"};
       step = to_object(joined({quiet, {"-S", "-emit-llvm", assembly, "-o", optimised}}));

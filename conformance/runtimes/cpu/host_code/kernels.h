@@ -19,7 +19,7 @@ struct KernelFacts {
   unsigned most_threads = 1024;                // of a block
   std::size_t shared_bytes = 0;                // of its __shared__ variables
   std::size_t shared_limit = 0;                // of all shared memory of a block
-  std::size_t local_bytes = 0, registers = 0;  // of a thread; 0 where the host has them
+  std::size_t local_bytes = 0, registers = 0;  // of a thread
   std::vector<Argument> arguments;
   std::size_t argument_bytes = 0;  // of the packed buffer
 };
@@ -37,6 +37,9 @@ std::size_t kernel_count(const void *module);
 const void *kernel_in(const void *module, const std::string &name);
 bool variable_in(const void *module, const std::string &name, Variable &found);
 KernelFacts facts_of(const void *kernel);
+
+// What a __managed__ variable is in a module: a pointer to memory, as clang makes it for GPUs, or that memory.
+extern const bool managed_variables_are_pointers;
 
 // Runs the whole grid, one launch at a time. Arguments come as pointers (`params`) or packed (`extra`), as in
 // hipModuleLaunchKernel.

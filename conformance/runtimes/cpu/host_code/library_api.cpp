@@ -82,12 +82,15 @@ SIMT_API void __hipRegisterSurface(const RegisteredCode *, const void *, const c
 // memory that holds its first value.
 SIMT_API void __hipRegisterManagedVar(const RegisteredCode *registered, void **pointer, const void *value,
                                       const char *name, std::size_t bytes, unsigned) {
-  if (memory().allocate(bytes, Memory::Kind::Managed, pointer)) return;
-  std::memcpy(*pointer, value, bytes);
-  registry().add_variable(registered, pointer, name);
   Variable variable;
-  if (registry().find("__hipRegisterManagedVar", pointer, variable) == Success)
-    std::memcpy(variable.address, pointer, sizeof *pointer);
+  registry().add_variable(registered, pointer, name);
+  const bool known = registry().find("__hipRegisterManagedVar", pointer, variable) == Success;
+  if (known && !managed_variables_are_pointers)
+    *pointer = variable.address;
+  else if (memory().allocate(bytes, Memory::Kind::Managed, pointer))
+    return;
+  std::memcpy(*pointer, value, bytes);
+  if (known && managed_variables_are_pointers) std::memcpy(variable.address, pointer, sizeof *pointer);
   clear_last_error();  // told when a kernel is launched that the library has no code for
 }
 SIMT_API void __hipRegisterVar(const RegisteredCode *registered, const void *host, const char *, const char *name, int,

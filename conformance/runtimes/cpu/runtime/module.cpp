@@ -146,6 +146,9 @@ void Module::read_kernels(const simt_kernel *rows, unsigned count) {
   all_variables_use_ = {nullptr, all_variables_.data(), shared_variable_count_};
   for (unsigned i = 0; i < count; ++i)
     if (rows[i].run) functions_.emplace(rows[i].name, Function{&rows[i], this, use_of(rows[i]), rows[i].most_threads});
+  const auto *launched = static_cast<const simt_launched_kernel *>(dlsym(handle_, "simt_launched"));
+  for (unsigned long i = 0; launched && i < number("simt_launched_count"); ++i)
+    functions_.emplace(launched[i].symbol, Function{launched[i].row, this, use_of(*launched[i].row), 0});
 }
 
 const simt_shared_use *Module::use_of(const simt_kernel &row) const {

@@ -14,6 +14,8 @@ const isa::Kernel &kernel_of(const void *handle) { return *static_cast<const isa
 
 }  // namespace
 
+const bool managed_variables_are_pointers = true;
+
 bool is_module(const void *module) { return isa::loaded().find(module) != nullptr; }
 bool is_kernel(const void *kernel) { return isa::loaded().kernel(kernel) != nullptr; }
 

@@ -5,6 +5,7 @@
 //   simt_kernels       its kernels, simt_kernel_count rows (entry.h: SIMT_MODULE defines all four)
 //   simt_shared_variables, simt_shared_uses, and simt_shared_variable_count, simt_shared_use_count rows of them
 //                      its __shared__ variables, and which kernel uses which; only where clang compiled it
+//   simt_launched      the kernels that a program's host code launches, simt_launched_count rows; only of programs
 //   simt_touch         a function that touches the module's thread-local data once per OS thread
 // followed in its file by a seal (seal.h), so that a truncated module is detected.
 //
@@ -100,6 +101,12 @@ struct simt_kernel {
   const unsigned *aligns;
   const char *const *types;
   unsigned long most_threads;
+};
+
+// A kernel that host code launches, by its symbol: instances of templates are in no other table.
+struct simt_launched_kernel {
+  const char *symbol;
+  const simt_kernel *row;
 };
 
 #if defined(__clang__)

@@ -8,6 +8,16 @@
 #include "properties.h"
 #include "thread.h"
 
+#if defined(SIMT_PROGRAM)
+
+// A program has HIP's own header, which the prelude has included; its host code is compiled by another compiler, and
+// what this one makes of it is thrown away (hiprtc/host_code.h).
+#define HIP_SYMBOL(x) x
+extern "C" int hipcpuLaunch(const simt_kernel *rows, const simt_kernel *row, simt_index grid, simt_index block,
+                            size_t shared, void *stream, void **arguments);
+
+#else
+
 typedef enum hipError_t {
   hipSuccess = 0,
 #define HIP_ERROR(name, number, text) hipError##name = number,
@@ -201,6 +211,8 @@ template <class... A>
 SIMT_INLINE hipError_t hipFuncSetAttribute(void (*kernel)(A...), hipFuncAttribute attribute, int value) {
   return hipFuncSetAttribute(reinterpret_cast<const void *>(kernel), attribute, value);
 }
+
+#endif
 
 namespace simt {
 

@@ -9,16 +9,25 @@
 #define __HIPCC_RTC__ 1
 #endif
 #define __HIP_DEVICE_COMPILE__ 1
+#if defined(SIMT_PROGRAM)  // a program, which is compiled with the HIP headers that the machine has
+#include SIMT_HIP_VERSION_HEADER
+#else
 #define HIP_VERSION_MAJOR 7
 #define HIP_VERSION_MINOR 2
 #define HIP_VERSION_PATCH 0
 #define HIP_VERSION (HIP_VERSION_MAJOR * 10000000 + HIP_VERSION_MINOR * 100000 + HIP_VERSION_PATCH)
+#endif
 
 // The guards of the headers that clang puts in front of HIP sources: a port may ask whether they are there.
 #define __CLANG_HIP_RUNTIME_WRAPPER_H__ 1
 #define __CLANG_HIP_LIBDEVICE_DECLARES_H__ 1
 #define __CLANG_HIP_MATH_H__ 1
 #define __CLANG_HIP_CMATH_H__ 1
+
+#if defined(SIMT_PROGRAM)
+#include "qualifiers.h"
+#include SIMT_HIP_API_HEADER
+#endif
 
 #include "device.h"
 

@@ -13,10 +13,12 @@
 #define SIMT_HERE const char *file = __builtin_FILE(), int location = SIMT_LOCATION(__builtin_LINE(), 0)
 #endif
 
+#if !defined(SIMT_PROGRAM)  // whose header of HIP has it
 struct dim3 {
   unsigned x, y, z;
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
+#endif
 
 // The state lives behind a thread-local pointer, and kernels may only read it. Objects, so that a variable may have the
 // same name; their properties are an extension that g++ does not have.
