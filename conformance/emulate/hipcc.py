@@ -8,6 +8,7 @@ libhiprtc makes of the same source.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import re
 import subprocess
 import sys
@@ -136,7 +137,11 @@ def _run(*words: str) -> None:
 def _object(root: Path, words: Words, source: str, folder: Path, kernels: HostKernels) -> Path:
     """The object file of ``source``, with the code of its kernels, in ``folder``."""
     made, module = folder / "host.o", folder / "module"
-    command = (str(root / COMPILER), "--offload-host-only", *words.options, "-x", "hip", "-c", source, "-o", str(made))
+    unit = hashlib.sha256(str(Path(source).resolve()).encode()).hexdigest()[:16]  # by which clang tells sources apart
+    command = (
+        *(str(root / COMPILER), "--offload-host-only", "-Xclang", f"-cuid={unit}"),
+        *(*words.options, "-x", "hip", "-c", source, "-o", str(made)),
+    )
     _run(*command)
     if _OPEN_SYMBOL.search(made.read_bytes()):
         module.write_bytes(kernels.compiled(Path(source), options_of_kernels(words.options, Path(source))))

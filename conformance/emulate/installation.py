@@ -89,6 +89,8 @@ _DEFINED = re.compile(r"^SIMT_API [^({;]*?\b(hip[A-Z]\w*)\(", re.MULTILINE)
 _PER_THREAD = re.compile(r"^PER_THREAD\((\w+)\)", re.MULTILINE)
 
 _NO_COMPILER = "hipcc: %s"
+_LINES = "-g1"
+"""Line tables alone, for messages about faults."""
 _UNKNOWN = "0.0"
 _VERSION_FILE = "share/hip/version"
 _SCRATCH = "making-"
@@ -262,7 +264,7 @@ def _host_variables(root: Path, arch: str) -> dict[str, str]:
         **{name: str(path) for name, path in found.items() if path is not None},
         "HIPCPU_INCLUDE": str(INCLUDE),
         "HIPCPU_WAVE": str(target(arch).default_wave),
-        "HIPCPU_CXXFLAGS": " ".join(f"-D{macro}" for macro in macros(arch, target(arch).default_wave)),
+        "HIPCPU_CXXFLAGS": " ".join((_LINES, *(f"-D{macro}" for macro in macros(arch, target(arch).default_wave)))),
     }
 
 

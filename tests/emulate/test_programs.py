@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -44,7 +45,7 @@ Build = Callable[..., Path]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Builds a program of ``PROGRAMS`` for a target by the installation's own hipcc, once."""
+    """Builds a program of sources of ``PROGRAMS`` for a target by the installation's own hipcc, once."""
     try:
         require_hipcc("gfx942")
     except NoHipcc as error:
@@ -53,8 +54,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
     def build(name: str, arch: str, runtime: str = "isa") -> Path:
         if (name, arch, runtime) not in made:
-            program = tmp_path_factory.mktemp("programs") / Path(name).stem
-            words = ("--runtime", runtime, "--arch", arch, "--", "hipcc", "-g", PROGRAMS / name, "-lhiprtc")
+            program = tmp_path_factory.mktemp("programs") / Path(name.split(maxsplit=1)[0]).stem
+            sources = [PROGRAMS / word for word in name.split()]
+            words = ("--runtime", runtime, "--arch", arch, "--", "hipcc", "-g", *sources, "-lhiprtc")
             done = emulate(*words, "-o", program)
             assert done.returncode == 0, done.stderr
             assert done.stderr == ""
@@ -71,6 +73,25 @@ def test_a_program_with_launches_in_its_source_computes(built: Build, arch: str,
     done = emulate("--runtime", runtime, "--arch", arch, "--", built("saxpy.hip", arch, runtime))
     assert done.stdout == f"{arch} {64 if arch == 'gfx942' else 32} lanes: 0 of 1000 wrong\n"
     assert (done.returncode, done.stderr) == (0, "")
+
+
+SOURCES = """\
+18 105 107 201
+128 1 7
+hipErrorInvalidConfiguration 1
+"""
+
+
+@pytest.mark.nightly("builds the runtime of programs and a program of two sources")
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("arch", TARGETS)
+def test_kernels_are_their_sources_own_and_instances_of_templates_are_found(
+    built: Build, arch: str, runtime: str
+) -> None:
+    program = built("two_sources.hip other_source.hip", arch, runtime)
+    done = emulate("--runtime", runtime, "--arch", arch, "--", program)
+    assert (done.returncode, done.stdout) == (0, SOURCES), done.stderr
+    assert "block (128,1,1): it was compiled for at most 64 threads" in done.stderr
 
 
 @pytest.mark.nightly("builds the runtime of programs and a program")
@@ -144,11 +165,14 @@ def test_code_for_another_gpu_is_not_launched(built: Build) -> None:
 
 
 @pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
-def test_a_fault_names_kernel_line_thread_allocation_and_launch_and_is_an_error_to_the_program(built: Build) -> None:
-    done = emulate("--arch", "gfx942", "--", built("saxpy.hip", "gfx942"), 100000, folder=PROGRAMS)
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_fault_names_kernel_line_thread_allocation_and_launch_and_is_an_error_to_the_program(
+    built: Build, runtime: str
+) -> None:
+    done = emulate("--runtime", runtime, "--", built("saxpy.hip", "gfx942", runtime), 100000, folder=PROGRAMS)
     assert done.returncode == 1
     assert "hipGetLastError(): hipErrorIllegalAddress" in done.stdout
-    assert "kernel saxpy: block (0,0,0), thread (0,0,0)" in done.stderr
+    assert re.search(r"kernel saxpy[:,] block \(0,0,0\), thread \(0,0,0\), at ", done.stderr)
     assert "past the end of the 4000-byte allocation of argument 2" in done.stderr
     lines = (PROGRAMS / "saxpy.hip").read_text(encoding="utf-8").splitlines()
     numbers = {word: next(n for n, line in enumerate(lines, 1) if word in line) for word in ("y[i] =", "<<<4, 64>>>")}

@@ -1,11 +1,29 @@
 // What programs ask for of kernels and variables (kernels.h), of modules that are code of the host.
 #include "kernels.h"
 
+#include "incident.h"
 #include "launch.h"
 #include "module.h"
 #include "modules.h"
 
 namespace simt {
+
+namespace {
+
+// As the interpreter calls kernels: without parameters.
+std::string name_in_source(const char *symbol) {
+  std::string shown = demangled(symbol);
+  if (shown.starts_with("void ")) shown.erase(0, 5);
+  if (!shown.ends_with(')')) return shown;
+  std::size_t at = shown.size();
+  for (int depth = 0; at--;) {
+    depth += (shown[at] == ')') - (shown[at] == '(');
+    if (!depth) break;
+  }
+  return shown.substr(0, at);
+}
+
+}  // namespace
 
 const bool managed_variables_are_pointers = false;
 
@@ -28,7 +46,7 @@ KernelFacts facts_of(const void *handle) {
   const Function &function = *modules().function(handle);
   const simt_kernel &kernel = *function.kernel;
   KernelFacts facts;
-  facts.shown = kernel.name;
+  facts.shown = name_in_source(kernel.name);
   if (function.most_threads && function.most_threads < facts.most_threads)
     facts.most_threads = static_cast<unsigned>(function.most_threads);
   facts.shared_bytes = function.static_shared_bytes();

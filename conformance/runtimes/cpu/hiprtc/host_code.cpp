@@ -9,6 +9,8 @@
 namespace hiprtc {
 namespace {
 
+constexpr std::string_view static_variable = " = internal global ";
+
 // The name of the first symbol in `line` at or behind `from`, without quotes; empty where there is none.
 std::string_view symbol_in(std::string_view line, size_t from = 0) {
   const size_t at = line.find('@', from);
@@ -40,6 +42,13 @@ bool is_strong(std::string_view definition) {
   for (const char *weaker : {"internal ", "private ", "linkonce", "weak", "available_externally "})
     if (definition.find(weaker) < definition.find('@')) return false;
   return true;
+}
+
+// Whether `line` is a variable of its source alone, which its host code may name for the runtime to find.
+bool is_static_variable(std::string_view line) {
+  const std::string_view symbol = symbol_in(line);
+  return line.starts_with("@_Z") && (symbol.starts_with("_ZL") || symbol.starts_with("_ZN12_GLOBAL__N_1")) &&
+         line.find(static_variable) != line.npos;
 }
 
 struct Module {
@@ -111,6 +120,8 @@ std::string without_host_code(const std::string &module, const std::string &addr
     const std::string_view symbol = line.starts_with("define ") ? symbol_in(line) : std::string_view{};
     if (!symbol.empty() && is_strong(line) && !symbol.starts_with("simt_") && !found.kernels.contains(symbol))
       result += "define internal " + std::string(line.substr(std::string_view("define ").size()));
+    else if (is_static_variable(line))
+      result += std::string(line).replace(line.find(static_variable), static_variable.size(), " = dso_local global ");
     else
       result += line;
     result += '\n';

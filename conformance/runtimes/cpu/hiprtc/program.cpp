@@ -185,7 +185,8 @@ Program::Outcome Program::attempt(const Words &words) {
 
   // 2. Find the kernels and append their registration.
   const bool launchers = compiles_launchers(options);
-  Scan found = scan(read_file(folder.file("expanded")), launchers, only_kernels(options));
+  const HostCode host = is_program(options) ? HostCode::program : launchers ? HostCode::launchers : HostCode::none;
+  Scan found = scan(read_file(folder.file("expanded")), host, only_kernels(options));
   Registration registration = register_kernels(found, expressions_);
   const std::string complete = folder.file("complete.ii");
   write_file(complete, registration.source);

@@ -11,21 +11,6 @@ namespace {
 constexpr char placeholder[] = "simt_rows_go_here";
 constexpr char file_name[] = "\"<kernel registration>\"";
 
-// Parameter list without default arguments, which a function type may not have.
-std::string without_defaults(const std::string &parameters) {
-  std::string result;
-  int depth = 0;
-  bool skipping = false;
-  for (char c : parameters) {
-    if (c == '(' || c == '[' || c == '{' || c == '<') ++depth;
-    if (c == ')' || c == ']' || c == '}' || c == '>') --depth;
-    if (depth == 0 && c == '=') skipping = true;
-    if (depth == 0 && c == ',') skipping = false;
-    if (!skipping) result += c;
-  }
-  return result;
-}
-
 // A type alias, inside the kernel's own namespaces, for a function with the kernel's parameters.
 std::string alias(const Kernel &kernel, const std::string &name) {
   std::string open, close;

@@ -50,8 +50,8 @@ struct Change {
 
 class Scanner {
  public:
-  Scanner(const std::string &source, bool launches, const std::set<std::string> &only)
-      : source_(source), tokens_(tokenize(source)), launches_(launches), only_(only) {}
+  Scanner(const std::string &source, HostCode host, const std::set<std::string> &only)
+      : source_(source), tokens_(tokenize(source)), host_(host), only_(only) {}
 
   Scan read() {
     for (at_ = 0; at_ < size(); ++at_) step();
@@ -124,7 +124,7 @@ class Scanner {
       result_.bare_noinline = true;
     }
     if (word == shared_marker && rewrite_dynamic_shared()) return;
-    if (launches_ && word == "<" && text(at_ + 1) == "<" && text(at_ + 2) == "<") rewrite_launch();
+    if (host_ != HostCode::none && word == "<" && text(at_ + 1) == "<" && text(at_ + 2) == "<") rewrite_launch();
     if (word == "{") {
       if (at_declarations)
         open_scope();
@@ -169,7 +169,10 @@ class Scanner {
       return;
     }
     bool pattern = text(first) == "template" && text(first + 1) == "<" && text(first + 2) != ">";
-    if (!pattern) record_kernel(true);
+    if (!pattern)
+      record_kernel(true);
+    else if (host_ == HostCode::program)
+      note_instances();
     scopes_.push_back(Scope::opaque);
   }
 
@@ -231,6 +234,50 @@ class Scanner {
     if (!before.empty()) changes_.push_back({first, first, before});
     if (is_inline && marker != start_) changes_.push_back({marked_at, marked_at, "inline "});
     if (recorded) result_.kernels.push_back(kernel);
+  }
+
+  // The declaration start_..at_ of a template is followed by {. If it is one of kernels, the body begins with what has
+  // each of its instances note its row (simt/host.h): the host code alone knows which there are.
+  void note_instances() {
+    const size_t head = past_angles(start_ + 1);
+    size_t open = 0;
+    bool marked = false;
+    for (size_t i = head; i < at_ && open == 0; ++i) {
+      const size_t past = past_attribute(i);
+      for (size_t inside = i; inside < past; ++inside) marked = marked || text(inside) == kernel_marker;
+      if (marked && past == i && text(i) == "(") open = i;
+      if (past != i) i = past - 1;
+    }
+    if (open == 0 || !is_word(open - 1)) return;
+    const size_t body = tokens_.all[at_].end();
+    changes_.push_back({body, body,
+                        " static constexpr const ::simt_kernel *simt_noted __attribute__((used)) = "
+                        "&::simt::launched<static_cast<void (*)(" +
+                            without_defaults(std::string(between(open + 1, past_group(open) - 1))) + ")>(&" +
+                            std::string(text(open - 1)) + "<" + template_arguments(start_ + 2, head - 1) +
+                            ">)>::row; "});
+  }
+
+  // The parameters of a template, tokens first..last-1, as its arguments inside of it. Those behind one without a name
+  // are left to deduction.
+  std::string template_arguments(size_t first, size_t last) const {
+    std::string arguments;
+    for (size_t i = first; i < last;) {
+      size_t end = i, name_end = 0;
+      bool pack = false;
+      while (end < last && text(end) != ",") {
+        if (text(end) == "=" && name_end == 0) name_end = end;
+        pack = pack || text(end) == "." || text(end) == "...";
+        end = text(end) == "<"                                           ? past_angles(end)
+              : text(end) == "(" || text(end) == "[" || text(end) == "{" ? past_group(end)
+                                                                         : end + 1;
+      }
+      if (name_end == 0) name_end = end;
+      if (name_end < i + 2 || !is_word(name_end - 1)) break;  // it has a type alone
+      arguments += (arguments.empty() ? "" : ", ") + std::string(text(name_end - 1)) + (pack ? "..." : "");
+      i = end + 1;
+    }
+    return arguments;
   }
 
   // Source text of tokens first..last-1.
@@ -305,13 +352,21 @@ class Scanner {
   }
 
   // at_ is the first < of kernel<<<grid, block, ...>>>(arguments), which becomes
-  // ::simt::launched<&kernel>(grid, block, ...)(arguments), see simt/host.h. What is not one is left as it is.
+  // ::simt::launched<&kernel>(grid, block, ...)(arguments), see simt/host.h, and in a program
+  // ::simt::configured(grid, block, ...), kernel(arguments). What is not one is left as it is.
   void rewrite_launch() {
     size_t close = at_ + 3;
     while (close < size() && text(close) != ";" && !is_triple(close, ">"))
       close = text(close) == "(" || text(close) == "[" || text(close) == "{" ? past_group(close) : close + 1;
     const size_t first = kernel_before(at_);
     if (!is_triple(close, ">") || text(close + 3) != "(" || first == at_) return;
+    if (host_ == HostCode::program) {
+      const std::string shape(between(at_ + 3, close));
+      changes_.push_back({tokens_.all[first].begin, tokens_.all[first].begin, "::simt::configured(" + shape + "), "});
+      changes_.push_back({tokens_.all[at_].begin, tokens_.all[close + 2].end(), ""});
+      at_ = close + 2;
+      return;
+    }
     changes_.push_back({tokens_.all[first].begin, tokens_.all[first].begin, "::simt::launched<&"});
     changes_.push_back({tokens_.all[at_].begin, tokens_.all[at_ + 2].end(), ">("});
     changes_.push_back({tokens_.all[close].begin, tokens_.all[close + 2].end(), ")"});
@@ -373,7 +428,7 @@ class Scanner {
 
   const std::string &source_;
   Tokens tokens_;
-  const bool launches_;
+  const HostCode host_;
   const std::set<std::string> &only_;
   Scan result_;
   std::vector<Change> changes_;
@@ -387,6 +442,20 @@ class Scanner {
 
 }  // namespace
 
+std::string without_defaults(const std::string &parameters) {
+  std::string result;
+  int depth = 0;
+  bool skipping = false;
+  for (char c : parameters) {
+    if (c == '(' || c == '[' || c == '{' || c == '<') ++depth;
+    if (c == ')' || c == ']' || c == '}' || c == '>') --depth;
+    if (depth == 0 && c == '=') skipping = true;
+    if (depth == 0 && c == ',') skipping = false;
+    if (!skipping) result += c;
+  }
+  return result;
+}
+
 std::string Kernel::qualified(const std::string &it) const {
   std::string result = "::";
   for (const std::string &space : namespaces)
@@ -394,8 +463,8 @@ std::string Kernel::qualified(const std::string &it) const {
   return result + it;
 }
 
-Scan scan(const std::string &preprocessed, bool launches, const std::set<std::string> &only) {
-  return Scanner(preprocessed, launches, only).read();
+Scan scan(const std::string &preprocessed, HostCode host, const std::set<std::string> &only) {
+  return Scanner(preprocessed, host, only).read();
 }
 
 }  // namespace hiprtc

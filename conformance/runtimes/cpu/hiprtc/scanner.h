@@ -32,16 +32,25 @@ struct Scan {
   //   extern __shared__ T name[];  becomes a reference to the block's dynamic shared memory
   //   __noinline__                 becomes the attribute
   //   asm labels                   that name AMD's libraries or LLVM's intrinsics for AMD GPUs
-  //   kernel<<<...>>>(...)         becomes a call of simt::launched (simt/host.h), if that is asked for
+  //   kernel<<<...>>>(...)         becomes a call of simt::launched, or in a program of the kernel (simt/host.h), if
+  //   that
+  //                                is asked for
+  //   a template of kernels        in a program has each instance note its row
   //   a kernel's __launch_bounds__ is a constant before the kernel
   std::string source;
   std::vector<std::string> labels;  // functions of our headers that asm labels name
   bool bare_noinline = false;       // the source uses __noinline__
 };
 
-// `launches`: the source is compiled with its host code, so that launches (<<< >>>) are rewritten too.
+// A parameter list without default arguments, which a function type may not have.
+std::string without_defaults(const std::string &parameters);
+
+// Which host code is compiled with the kernels, so that launches (<<< >>>) are rewritten too: that of launchers, which
+// is executed, or of a program, which is compiled to know what kernels it launches.
+enum class HostCode { none, launchers, program };
+
 // `only`: where it has names, kernels with others are left out of the result, and every kernel becomes an inline
 // function, so that the compiler makes no code of what nothing names.
-Scan scan(const std::string &preprocessed, bool launches, const std::set<std::string> &only = {});
+Scan scan(const std::string &preprocessed, HostCode host, const std::set<std::string> &only = {});
 
 }  // namespace hiprtc

@@ -121,6 +121,7 @@ Error check_shared(const Function &function) {
   return Success;
 }
 
+std::atomic<Explain> explain{nullptr};
 std::atomic<bool> interacted{true};  // in the last launch
 
 bool shares_memory(const Function &function, unsigned dynamic_bytes) {
@@ -198,6 +199,8 @@ class Arguments {
 
 }  // namespace
 
+void explain_faults(Explain how) { explain = how; }
+
 bool order_matters() { return options().order() != Order::Reverse || interacted; }
 
 std::unique_lock<std::mutex> lock_launches() { return std::unique_lock(launch_mutex()); }
@@ -254,6 +257,7 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
   if (job.failed) {
     std::string message;
     const Error code = describe(job.incident, {kernel, memory_arguments, pointers, timeout_ms}, message);
+    if (const Explain how = explain) message = how(function, job.incident, message);
     memory().repair_canaries();  // the next launch must not be blamed for this one
     return fail(code, "%s", message.c_str());
   }

@@ -3,7 +3,10 @@
 
 #include <mutex>
 
+#include <string>
+
 #include "error.h"
+#include "incident.h"
 #include "module.h"
 
 namespace simt {
@@ -12,6 +15,11 @@ namespace simt {
 // hipModuleLaunchKernel.
 Error launch(const Function &function, simt_index grid, simt_index block, unsigned dynamic_bytes, void **params,
              void **extra);
+
+// What makes of a fault's message in `function` the one that callers get; none by default. Called under the launch
+// mutex.
+using Explain = std::string (*)(const Function &function, const Incident &incident, const std::string &message);
+void explain_faults(Explain explain);
 
 // See hipcpuOrderMatters.
 bool order_matters();

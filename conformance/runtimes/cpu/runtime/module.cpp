@@ -166,6 +166,17 @@ const Function *Module::launched(const simt_kernel *row) {
   return &launched_.emplace(row, Function{row, this, use_of(*row), most_threads}).first->second;
 }
 
+std::string Module::image() const {
+  std::string content;
+  return read_file(path_.c_str(), content) ? content : "";
+}
+
+std::size_t Module::offset_of(const void *pc) const {
+  Dl_info of_code{}, of_table{};
+  if (!pc || !dladdr(pc, &of_code) || !dladdr(rows_, &of_table) || of_code.dli_fbase != of_table.dli_fbase) return 0;
+  return static_cast<std::size_t>(static_cast<const char *>(pc) - static_cast<const char *>(of_code.dli_fbase));
+}
+
 void *Module::symbol(const char *name) const { return dlsym(handle_, name); }
 
 const Function *Module::function(std::string_view name) const {

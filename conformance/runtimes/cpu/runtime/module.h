@@ -48,6 +48,8 @@ class Module {
   const simt_kernel *rows() const { return rows_; }
   Error global(const char *name, void **address, std::size_t *bytes);
   const char *kernels_json() const { return json_.c_str(); }
+  std::string image() const;                    // the bytes that it was loaded from; empty if they cannot be read
+  std::size_t offset_of(const void *pc) const;  // from where it is loaded; 0 of what is no code of it
 
   // Whether it was compiled by clang. If not, its __shared__ variables are thread-local.
   bool compiled_by_clang() const { return shared_variables_; }

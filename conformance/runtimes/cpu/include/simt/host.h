@@ -256,7 +256,20 @@ struct launched<Kernel> {
 
 }  // namespace simt
 
+#if defined(SIMT_PROGRAM)
+
+namespace simt {
+// What a launch evaluates. The call of the kernel behind it has the compiler find the instance of a template.
+SIMT_INLINE void configured(dim3, dim3, size_t = 0, hipStream_t = nullptr) {}
+}  // namespace simt
+
+#define hipLaunchKernelGGL(kernel, grid, block, shared, stream, ...) \
+  (::simt::configured(grid, block, shared, stream), kernel(__VA_ARGS__))
+
+#else
+
 #define hipLaunchKernelGGL(kernel, grid, block, shared, stream, ...) \
   ::simt::launched<&kernel>(grid, block, shared, stream)(__VA_ARGS__)
+#endif
 #define hipExtLaunchKernelGGL(kernel, grid, block, shared, stream, begin, end, flags, ...) \
   hipLaunchKernelGGL(kernel, grid, block, shared, stream, __VA_ARGS__)
