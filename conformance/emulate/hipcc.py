@@ -21,15 +21,21 @@ COMPILER = "libexec/hipcc"
 """The installation's hipcc for machine code, of which the host's half is used."""
 
 _SOURCES = (".cpp", ".cc", ".cxx", ".cu", ".hip")
-_VALUED = ("-o", "-MF", "-MT", "-MQ", "-include", "-imacros", "-isystem", "-iquote", "-Xclang", "-Xlinker", "-x")
+_VALUED = (
+    *("-o", "-x", "-I", "-D", "-U", "-L", "-l", "-MF", "-MT", "-MQ", "-include", "-imacros", "-isystem", "-iquote"),
+    *("-idirafter", "-Xclang", "-Xlinker", "-Xarch_host", "-Xarch_device", "-target"),
+)
 """Options whose next word is their value."""
 _ALONE = ("-E", "-S", "-M", "-MM", "-fsyntax-only", "-###", "--version", "--offload-host-only", "--cuda-host-only")
 """With one of these nothing is made that has kernels in it."""
 _DEVICE_ONLY = ("--genco", "--offload-device-only", "--cuda-device-only")
-_OF_LINKING = ("-l", "-L", "-Wl,", "-shared", "-static", "-pthread", "-rdynamic")
+_OF_LINKING = ("-l", "-L", "-Wl,", "-Xlinker", "-shared", "-static", "-rdynamic")
+_RULES = ("-MD", "-MMD")
+"""With one of these the compiler writes a make rule."""
 _OF_KERNELS = ("-I", "-D", "-U", "-O", "-f", "-W", "-w", "-std=", "--std=", "-include", "-isystem", "-iquote")
 """What of the options matters to kernels; libhiprtc takes no other."""
 _NOT_OF_KERNELS = ("-fgpu-rdc", "-fPIC", "-fPIE", "-fpic", "-fpie", "-fvisibility", "-fuse-ld", "-fopenmp", "-fdiagnos")
+_RELOCATABLE = "-fgpu-rdc"
 
 _OPEN_SYMBOL = re.compile(rb"\0__hip_fatbin(?!_wrapper)\w*\0")
 """The name by which a host object refers to the code of its kernels."""
@@ -80,7 +86,7 @@ def sorted_words(words: Sequence[str]) -> Words:
         elif word == "-x" or word.startswith("-x"):
             language = value[0] if value else word[2:]
         elif word.startswith(_OF_LINKING):
-            found.linked.append(word)
+            found.linked += [word, *value]
         elif word.startswith("-"):
             found.options += [word, *value]
         elif language in ("", "hip") and (language or word.endswith(_SOURCES)):
@@ -95,7 +101,7 @@ def options_of_kernels(options: Sequence[str], source: Path) -> list[str]:
     found, rest = ["-iquote", str(source.parent)], list(options)
     while rest:
         word = rest.pop(0)
-        value = [rest.pop(0)] if word in (*_VALUED, "-I", "-D", "-U") and rest else []
+        value = [rest.pop(0)] if word in _VALUED and rest else []
         if word.startswith(_OF_KERNELS) and not word.startswith(_NOT_OF_KERNELS):
             found += [word, *value]
     return found
@@ -134,13 +140,24 @@ def _run(*words: str) -> None:
         raise NotCompiled
 
 
+def rule_options(words: Words, source: str) -> list[str]:
+    """Where the rule for ``source`` goes and what it is for, as far as ``words`` leave that to the name of the object
+    file, which is another one here."""
+    if not any(word in words.options for word in _RULES):
+        return []
+    output = Path(words.output or Path(source).with_suffix(".o").name)
+    file = [] if "-MF" in words.options else ["-MF", str(output.with_suffix(".d"))]
+    named = any(word in words.options for word in ("-MT", "-MQ"))
+    return file if named else [*file, "-MT", str(output)]
+
+
 def _object(root: Path, words: Words, source: str, folder: Path, kernels: HostKernels) -> Path:
     """The object file of ``source``, with the code of its kernels, in ``folder``."""
     made, module = folder / "host.o", folder / "module"
     unit = hashlib.sha256(str(Path(source).resolve()).encode()).hexdigest()[:16]  # by which clang tells sources apart
     command = (
         *(str(root / COMPILER), "--offload-host-only", "-Xclang", f"-cuid={unit}"),
-        *(*words.options, "-x", "hip", "-c", source, "-o", str(made)),
+        *(*words.options, *rule_options(words, source), "-x", "hip", "-c", source, "-o", str(made)),
     )
     _run(*command)
     if _OPEN_SYMBOL.search(made.read_bytes()):
@@ -156,7 +173,9 @@ def compile_and_link(root: Path, given: Sequence[str]) -> int:
     if words.alone or not words.sources:
         return subprocess.run([str(root / COMPILER), *given], check=False).returncode
     if words.output and (words.only_compiles or words.device_only) and len(words.sources) > 1:
-        raise NotCompiled("hipcc: cannot specify -o when generating multiple output files")
+        raise NotCompiled(f"hipcc: -o names one file, and {len(words.sources)} sources are compiled: leave it out")
+    if _RELOCATABLE in words.options:
+        raise NotCompiled(f"hipcc: kernels for the host are made of one source each: build without {_RELOCATABLE}")
     kernels = HostKernels(root)
     with tempfile.TemporaryDirectory() as scratch:
         objects = []
@@ -173,7 +192,8 @@ def compile_and_link(root: Path, given: Sequence[str]) -> int:
             objects.append(str(made))
         if not words.device_only and not words.only_compiles:
             output = words.output or "a.out"
-            _run(str(root / COMPILER), "-x", "none", *words.options, *objects, *words.linked, "-o", output)
+            used = ("-Wno-unused-command-line-argument", *words.options, *objects, *words.linked)
+            _run(str(root / COMPILER), "-x", "none", *used, "-o", output)
     return 0
 
 

@@ -18,7 +18,7 @@ EXAMPLES = (
     ("candle-parity emulate -- sh -c 'hipcc add.hip -o add && ./add'", "build and run a HIP program"),
     (
         "candle-parity emulate --runtime cpu -- ./tests",
-        "likewise, its kernels compiled for this machine, faster",
+        "likewise, its kernels compiled for this machine",
     ),
     ("candle-parity emulate --print-env", "the variables, for a CI job"),
 )
@@ -47,7 +47,7 @@ def options(parser: CommandParser) -> None:
         "--runtime",
         choices=RUNTIMES,
         default=RUNTIMES[0],
-        help="isa: AMD machine code, interpreted (default); cpu: kernels that are compiled for this machine, faster",
+        help="isa: AMD machine code, interpreted (default); cpu: its kernels compiled for this machine",
     )
     parser.add_argument(
         "--devices", type=_devices, default=1, metavar="N", help=f"how many GPUs, all alike: 1 to {MOST_DEVICES}"

@@ -142,7 +142,7 @@ struct entry<Kernel> {
 template <auto Kernel>
 constexpr simt_kernel row(const char *name, const char *file, unsigned line, unsigned long most_threads = 0) {
   using e = entry<Kernel>;
-  if constexpr (requires { e::nargs; })
+  if constexpr (std::is_function_v<std::remove_pointer_t<decltype(Kernel)>>)
     return {name, file, line, e::nargs, &e::run, e::sizes, e::aligns, e::types, most_threads};
   else  // a variable, of which a name expression asks for the symbol
     return {name, file, line, 0, nullptr, nullptr, nullptr, nullptr, 0};
