@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.emulate.installation import RUNTIMES
 from conformance.emulate.libraries import LIBRARIES, libraries_plan
 from conformance.runtimes.cpu.build import build
 from conformance.runtimes.hip import matrix_products, random_numbers
@@ -76,13 +77,14 @@ def test_the_recorded_calls_of_cublas_pass(
 
 
 @pytest.mark.nightly("builds the runtime of programs and a program")
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("arch", TARGETS)
-def test_a_program_multiplies_matrices(built: Build, arch: str, tmp_path: Path) -> None:
+def test_a_program_multiplies_matrices(built: Build, arch: str, runtime: str, tmp_path: Path) -> None:
     built("saxpy.hip", arch)  # or skips
     program = tmp_path / "gemm"
     words = (PROGRAMS / "gemm.cpp", "-lrocblas", "-lhipblas", "-o", program)
-    assert emulate("--arch", arch, "--", "hipcc", *words).returncode == 0
-    done = emulate("--arch", arch, "--", program)
+    assert emulate("--runtime", runtime, "--arch", arch, "--", "hipcc", *words).returncode == 0
+    done = emulate("--runtime", runtime, "--arch", arch, "--", program)
     assert done.stdout.splitlines() == [
         "rocBLAS: 0 wrong",
         "rocblas_status_not_implemented",
@@ -110,13 +112,14 @@ GRAPHS = ["type 404: 1", "type 401: 0"]
 
 
 @pytest.mark.nightly("builds the runtime of programs and a program")
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("arch", TARGETS)
-def test_a_program_takes_random_numbers(built: Build, arch: str, tmp_path: Path) -> None:
+def test_a_program_takes_random_numbers(built: Build, arch: str, runtime: str, tmp_path: Path) -> None:
     built("saxpy.hip", arch)  # or skips
     program = tmp_path / "rand"
     words = (PROGRAMS / "rand.cpp", "-lrocrand", "-lhiprand", "-o", program)
-    assert emulate("--arch", arch, "--", "hipcc", *words).returncode == 0
-    done = emulate("--arch", arch, "--", program)
+    assert emulate("--runtime", runtime, "--arch", arch, "--", "hipcc", *words).returncode == 0
+    done = emulate("--runtime", runtime, "--arch", arch, "--", program)
     # The first four numbers are those of Random123's known answers for Philox4x32-10: counter and key 0.
     first = "6627e8d5 e169c58d bc57ac4c 9b00dbd8"
     assert done.stdout.splitlines() == [first, "uniform: 1", *GRAPHS, "normal: 1", "201"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.emulate.installation import RUNTIMES
 from tests.emulate.test_programs import TARGETS, Build, built, emulate
 
 __all__ = ["built"]
@@ -37,15 +38,16 @@ def crate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.nightly("builds the runtime of programs and a crate with what it depends on")
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("arch", TARGETS)
 def test_a_program_over_rocm_rs_launches_multiplies_and_takes_random_numbers(
-    built: Build, crate: Path, arch: str, monkeypatch: pytest.MonkeyPatch
+    built: Build, crate: Path, arch: str, runtime: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built("saxpy.hip", arch)  # or skips
     # rocm-rs makes its bindings from ROCm's headers, which this machine need not have; it brings some along.
     monkeypatch.setenv("SKIP_BINDGEN", "1")
     monkeypatch.setenv("CARGO_TARGET_DIR", str(crate / "target"))
-    done = emulate("--arch", arch, "--", "cargo", "run", "--quiet", folder=crate)
+    done = emulate("--runtime", runtime, "--arch", arch, "--", "cargo", "run", "--quiet", folder=crate)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         f"{64 if arch == 'gfx942' else 32} lanes",
