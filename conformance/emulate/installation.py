@@ -210,7 +210,10 @@ def program_plan(runtime: str = INTERPRETER) -> Plan:
 
 
 def version_script(versions: Mapping[str, str]) -> str:
-    """The linker's script for functions by name with their versions (``VERSIONS``); all others are of the first one."""
+    """The linker's script for functions by name with their versions (``VERSIONS``); all others are of the first one.
+
+    ``simt_`` and ``__wrap_`` are what kernels call that are compiled for the host (simt/abi.h).
+    """
     text = f"{_FIRST} {{ global: hip*; __hip*; simt_*; __wrap_*; local: *; }};\n"
     before = _FIRST
     for version in sorted(set(versions.values())):

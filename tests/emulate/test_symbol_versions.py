@@ -99,7 +99,7 @@ def test_every_function_with_a_version_is_there() -> None:
 
 def test_each_version_follows_the_one_before() -> None:
     assert version_script({"hipB": "hip_6.0", "hipA": "hip_4.3", "hipC": "hip_4.3"}) == (
-        "hip_4.2 { global: hip*; __hip*; local: *; };\n"
+        "hip_4.2 { global: hip*; __hip*; simt_*; __wrap_*; local: *; };\n"
         "hip_4.3 { global: hipA; hipC; } hip_4.2;\n"
         "hip_6.0 { global: hipB; } hip_4.3;\n"
     )
