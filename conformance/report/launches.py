@@ -40,7 +40,7 @@ def launches_note(rows: Iterable[KernelResult]) -> str | None:
             kernels[one.program] = kernels.get(one.program, 0) + 1
             launches[one.program] = launches.get(one.program, 0) + one.launches
     told = [
-        f"{count:,} of them by {shortened(program, _LONGEST)}, {counted(launches[program], 'time')} in all"
+        f"{count:,} of them by {_called(program)}, {counted(launches[program], 'time')} in all"
         for program, count in kernels.items()
     ]
     which = some(told, _PROGRAMS, "; ") or "none by a program that was recorded"
@@ -61,7 +61,15 @@ def wired_words(rows: Sequence[KernelResult]) -> str:
 
 def times_by_program(by: Sequence[Launched]) -> str:
     """``1,200 times by ./model -v, once by ./other``."""
-    return ", ".join(f"{_times(one.launches)} by {shortened(one.program, _LONGEST)}" for one in by)
+    return ", ".join(f"{_times(one.launches)} by {_called(one.program)}" for one in by)
+
+
+def _called(program: str) -> str:
+    """A command line, where it is long without the folder of the program, which says less than the arguments."""
+    if len(program) <= _LONGEST:
+        return program
+    file, space, arguments = program.partition(" ")
+    return shortened(f"{file.rpartition('/')[2]}{space}{arguments}", _LONGEST)
 
 
 def _times(count: int) -> str:

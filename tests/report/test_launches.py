@@ -13,6 +13,7 @@ from conformance.record import KernelResult, Record, RunInfo, every_kernel, read
 from conformance.record.launched import with_launches
 from conformance.report.families import status_table
 from conformance.report.html import render_html
+from conformance.report.launches import times_by_program
 from conformance.report.markdown import render_markdown
 from conformance.report.terminal import render_terminal
 from conformance.spec.load import load_specs
@@ -101,6 +102,15 @@ def test_a_terminal_names_the_programs() -> None:
     text = " ".join(render_terminal(with_launches(record(), BY_TWO), SPECS).split())
     assert "2 of 748 kernels; 2 of them by ./model -v, 1,203 times in all; 1 of them by ./other, 1 time in all" in text
     assert "launched by programs" not in render_terminal(record(), SPECS)
+
+
+def test_of_a_long_command_line_the_folders_are_left_out_and_then_its_end() -> None:
+    folder, arguments = "/a/long/path" * 10, "rocm " * 30
+    for program, shown in ((f"{folder}/model -v", "model -v"), (f"{folder}/model {arguments}", "model rocm rocm ")):
+        said = times_by_program([Launched(program, 2)]).removeprefix("2 times by ")
+        assert said.startswith(shown)
+        assert len(said) <= 100
+    assert times_by_program([Launched("bin/model", 1)]) == "once by bin/model"
 
 
 def test_the_html_tells_of_each_kernel_how_often_and_by_whom() -> None:
