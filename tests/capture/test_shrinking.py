@@ -124,12 +124,17 @@ VALUES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 
 
 def pinned(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], wrong: str, *words: str
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    wrong: str,
+    *words: str,
+    kernels: str = "unary.hip",
 ) -> tuple[str, list[float]]:
     """What ``new`` says of a launch whose element 5 was answered wrong, to a port that is ``wrong``; the input that is
     kept."""
     monkeypatch.chdir(folder)
-    (folder / "candle-parity.toml").write_text('kernels = "unary.hip"\nruntime = "cpu"\n')
+    (folder / "candle-parity.toml").write_text(f'kernels = "{kernels}"\nruntime = "cpu"\n')
     (folder / "unary.hip").write_text(SOURCE.replace("WRONG", wrong))
     answers = [99.0 if value == 6 else -value for value in VALUES]
     one_launch(folder / "launches", VALUES, answers)
@@ -169,6 +174,15 @@ def test_the_smallest_part_that_the_port_gets_wrong_is_kept(
     line, values = pinned(tmp_path, monkeypatch, capsys, wrong)
     assert line.startswith(said)
     assert values == kept
+
+
+def test_a_port_that_cannot_be_judged_here_keeps_the_whole_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line, values = pinned(tmp_path, monkeypatch, capsys, "1", kernels="elsewhere.hip")
+    assert line.startswith("kept as recorded: ")
+    assert "elsewhere.hip" in line
+    assert values == VALUES
 
 
 def test_on_request_the_whole_launch_is_kept(

@@ -17,7 +17,7 @@ from conformance.capture.shrink import NotShrinkable, Smaller, smaller
 from conformance.capture.try_smaller import PortOnTrial, smallest_wrong, write_launch, wrong_element
 from conformance.cli.usage import CommandParser, kernel_names
 from conformance.engine.recordings import recorded
-from conformance.errors import UsageError
+from conformance.errors import UsageError, UserError
 from conformance.files import installed
 from conformance.port.config import OPTIONS_FILE, Config, config_file_in, config_in, read_config
 from conformance.port.declared.declared import declared_in
@@ -30,6 +30,7 @@ from conformance.spec import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import Specs, load_specs
 from conformance.spec.schema import FILES, schema_text
+from conformance.text import one_line
 from conformance.upstream.like import Addition, Origin, additions_like, check_new, origin_of
 from conformance.upstream.new_kernels import STAND_IN, UNSET, Bound, expanded, given_bound, lines_of
 from conformance.upstream.own_start import own_start
@@ -194,6 +195,8 @@ def _judged_launch(folder: Path, number: str) -> tuple[Kernel, TrialCase]:
 def _smaller(kernel: Kernel, trial: TrialCase, folder: Path, config: Config | None) -> tuple[Smaller | None, str]:
     """The smallest part of a recorded launch in which the port is wrong too (``None``: the whole launch is kept), and
     what to say of it."""
+    if not any(PROGRAM in one for one in Traces(folder).recordings):
+        return None, "kept as recorded: no program has launched it"
     wrong = wrong_element(kernel, trial)
     if wrong is None:
         return None, "kept as recorded: what the program answered is right"
@@ -205,8 +208,8 @@ def _smaller(kernel: Kernel, trial: TrialCase, folder: Path, config: Config | No
         specs = load_specs()
         port = PortOnTrial(tree_from(NO_SETTINGS, specs, config), NO_SETTINGS, config)
         part, how = smallest_wrong(kernel, trace, wrong, port)
-    except NotShrinkable as error:
-        return None, f"kept as recorded: {error}"
+    except (NotShrinkable, UserError) as error:  # a port that cannot be judged here is no reason to keep nothing
+        return None, f"kept as recorded: {one_line(str(error))}"
     return part, f"shrunk to {how}; --as-recorded keeps the whole launch"
 
 
