@@ -27,7 +27,7 @@ from conformance.session.selection import check_cases, select
 from conformance.settings import NO_SETTINGS, Settings
 from conformance.spec.load import load_specs
 from conformance.verdict.trials import generated_parts
-from tests.capture.recordings import recording
+from tests.capture.recordings import one_launch, recording
 from tests.house.same_records import differences
 
 SPECS = load_specs()
@@ -231,3 +231,16 @@ def test_the_other_rows_and_the_share_are_the_same_without_them(port: Path) -> N
     assert differing == ["run: patterns", "run: pinned", "uneg_f32: cases", "uneg_f32: pinned"]
     same = ("total", "passed", "coverage", "not_run", "missing")
     assert [getattr(found.summary, name) for name in same] == [getattr(without.summary, name) for name in same]
+
+
+@pytest.mark.slow("three runs by the command")
+def test_a_verdict_is_kept_only_as_long_as_the_pinned_data_is_the_same(port: Path, tmp_path: Path) -> None:
+    words = (GENERATED, CASE, "--reuse", "--runtime", "cpu")
+    judged(port, 2, *words)
+    _, record = judged(port, 2, *words)
+    assert (row(record)["status"], record["run"]["kept"]) == ("pass", 1)
+    (tmp_path / "other").mkdir()
+    (port / "pinned" / "unary.traces.xz").unlink()
+    pin(one_launch(tmp_path / "other" / "one", [2.0], [5.0]), "1", port / "pinned")
+    _, record = judged(port, 2, *words)
+    assert (row(record)["status"], record["run"]["kept"]) == ("fail", None)
