@@ -191,7 +191,7 @@ def _launchers(record: Record, other: Record) -> tuple[KernelResult, ...]:
 
 
 def compared_rows(record: Record) -> list[KernelResult]:
-    """The rows of ``record`` that a comparison is about: kernels, launchers, own kernels."""
+    """The rows of ``record`` that a comparison is about: kernels, launchers, and the port's own."""
     return [row for entry, kind in ENTRY_ROWS.items() if kind.in_baseline for row in record.rows_of(entry)]
 
 
