@@ -63,12 +63,13 @@ def pinned_cases(settings: Settings, config: Config | None, specs: Specs) -> Pin
     if named is None and not any(folder.glob(f"*{SUFFIX}")):
         return PinnedCases()
     traces = Traces(folder)
-    _check_known(folder, [*traces.kernels, *traces.launchers], specs)
-    return PinnedCases(folder.resolve(), {name: tuple(traces.cases(name)) for name in traces.kernels})
+    names = [*traces.kernels, *traces.launchers]
+    _check_known(folder, names, specs)
+    return PinnedCases(folder.resolve(), {name: tuple(traces.cases(name)) for name in names})
 
 
 def _check_known(folder: Path, names: Iterable[str], specs: Specs) -> None:
-    unknown = [name for name in names if name not in specs.loaded_by_name]
+    unknown = [name for name in names if name not in specs.loaded_by_name and name not in specs.launchers]
     if unknown:
         raise UsageError(
             f"{folder} has pinned cases of {unknown[0]}, which is no kernel of the specs; remove them, or name another "

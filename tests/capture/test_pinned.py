@@ -8,10 +8,14 @@ import pytest
 
 from conformance.capture.launches import CaptureError
 from conformance.capture.pin import pin, place_of
+from conformance.cases import cases_for, launch_for
+from conformance.cases.case import Case
 from conformance.cli.main import main
 from conformance.engine.recordings import recorded
+from conformance.replay.recorder import PART_SUFFIX, Recorder, pack_parts
 from conformance.replay.traces import Traces
 from conformance.spec.load import load_specs
+from conformance.verdict.trials import expected_of
 from tests.capture.recordings import recording
 
 NEG = load_specs().kernels["uneg_f32"]
@@ -120,6 +124,24 @@ def test_a_launch_is_pinned_where_runs_of_the_port_find_it(
     assert "candle-parity run 'uneg_f32(trace=one-1)'" in said
     assert "pinned =" not in said
     assert (tmp_path / folder / "unary.traces.xz").exists()
+
+
+def test_a_call_of_a_launcher_is_pinned_and_found_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kernel = load_specs().launchers["launch_mmvq_gguf_quantize_q8_1_f32"]
+    launch = launch_for(kernel, next(iter(cases_for(kernel))), "")
+    answer = {name: found.value for name, found in expected_of(kernel, launch).items()}
+    recorder, part = Recorder(), tmp_path / f"{kernel.name}{PART_SUFFIX}"
+    recorder.add(Case(kernel.name, ()), launch, answer, label="3")
+    recorder.write(tmp_path, kernel.name)
+    (tmp_path / "one").mkdir()
+    pack_parts([part], tmp_path / "one", kernel.module, {"program": "model"})
+    assert main(["new", "--case-from", "one#3"]) == 0
+    capsys.readouterr()
+    assert main(["list", "--pinned", "pinned", "--cases", kernel.name]) == 0
+    assert f"{kernel.name}(trace=one-3)" in capsys.readouterr().out
 
 
 def test_a_folder_of_any_name_gives_a_case_id(tmp_path: Path) -> None:

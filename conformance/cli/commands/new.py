@@ -179,8 +179,9 @@ def _judged_launch(folder: Path, number: str) -> tuple[Kernel, TrialCase]:
     Raises ``CaptureError`` where the recording does not have it, and ``UsageError`` for one that the reference has no
     answer to: as a case it would be left out of every run, or fail in every one.
     """
-    traces, kernels = Traces(folder), load_specs().kernels
-    for name in filter(kernels.__contains__, traces.kernels):
+    traces, specs = Traces(folder), load_specs()
+    kernels = specs.kernels | specs.launchers
+    for name in filter(kernels.__contains__, (*traces.kernels, *traces.launchers)):
         cases = [case for case in traces.cases(name) if case.id == f"{name}(trace={number})"]
         if not cases:
             continue

@@ -85,7 +85,8 @@ class Network {
 
   double run() {
     const Memory ids(std::vector<std::uint32_t>{3, 0, 7, 5}), table(random(8 * width)), x(floats(width));
-    launch("is_u32_f32", 1, {1024, 1}, std::size_t{tokens * width}, std::size_t{1}, nullptr, ids.address(),
+    const Memory info(std::vector<std::size_t>{tokens, 1});  // of the ids: Candle's kernel takes no null pointer here
+    launch("is_u32_f32", 1, {1024, 1}, std::size_t{tokens * width}, std::size_t{1}, info.address(), ids.address(),
            table.address(), x.address(), std::size_t{1}, std::size_t{8}, std::size_t{tokens}, std::size_t{width});
     const Memory alpha(random(width)), beta(random(width)), normed(floats(width));
     launch("layernorm_f32", tokens, {32, 1}, x.address(), normed.address(), alpha.address(), beta.address(), width, 32,
