@@ -199,10 +199,17 @@ class JudgeWithPinned(JudgeGenerated):
         yield from ((case, _as_recorded(launch)) for case, launch in launches_of(kernel, kept, self.pinned_folder))
 
     def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
-        made, kept = (None, None) if cases is None else _apart(cases)
+        made, kept = (None, _traces(self.pinned_folder).cases(kernel.name)) if cases is None else _apart(cases)
         yield from generated(kernel, made, salt)
+        left = {case.id for case in kept}
         for trial in recorded(kernel, kept, self.pinned_folder, self.subject):
+            left.discard(trial.id)
             yield replace(trial, launch=_as_recorded(trial.launch))
+        if left:  # it was judged when it was pinned: without it the verdict would be of fewer cases than the port wants
+            raise InfrastructureError(
+                f"the reference does not take the arguments of the pinned case {min(left)}; remove it from "
+                f"{self.pinned_folder}, or pin it anew"
+            )
 
 
 def _as_recorded(launch: Launch) -> Launch:

@@ -21,6 +21,7 @@ from conformance.files import ROOT
 from conformance.geometry import GeometryRow
 from conformance.port.config import Config, read_config
 from conformance.port.declared.declared import Declared
+from conformance.processes import InfrastructureError
 from conformance.record import read_record
 from conformance.session.pinned import PinnedCases, pinned_cases
 from conformance.session.selection import check_cases, select
@@ -129,6 +130,15 @@ def test_they_are_launched_as_recorded_whatever_the_port_declares_of_candles_lau
     ever, never = launched_by_port(says, row, mode.launches(NEG, cases, ""), 64)
     assert CASE in [case.id for case in ever]
     assert {case.get("shape") for case in never} >= {"[1]", "[31]"}
+
+
+def test_a_pinned_case_that_the_reference_no_longer_takes_is_not_passed_over(port: Path, tmp_path: Path) -> None:
+    pin(recording(tmp_path / "two", 5.0, numel=9), "1", port / "pinned")
+    mode = pinned_cases(NO_SETTINGS, declared(port), SPECS).mode(Tree(port))
+    trials = mode.cases(NEG, mode.parts(NEG).judged[-2:], "")
+    assert next(trials).id == CASE
+    with pytest.raises(InfrastructureError, match=r"pinned case uneg_f32\(trace=two-1\); remove it"):
+        next(trials)
 
 
 def test_other_data_is_another_digest(port: Path, tmp_path: Path) -> None:
