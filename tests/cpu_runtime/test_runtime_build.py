@@ -10,10 +10,12 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from conformance.emulate.installation import RUNTIMES, program_plan
 from conformance.notices import take_warnings
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import NoRuntime, open_runtime
@@ -300,7 +302,10 @@ def test_what_throwing_takes_is_there_for_launchers_whatever_our_libraries_are_l
     assert done.stdout == "False True\n", done.stderr
 
 
-PLANS = {"cpu": building.host_plan, "isa": isa_plan, "cuda": cuda_plan}
+PLANS = {
+    **{"cpu": building.host_plan, "isa": isa_plan, "cuda": cuda_plan},
+    **{f"programs on {runtime}": partial(program_plan, runtime) for runtime in RUNTIMES},
+}
 
 
 @pytest.mark.parametrize("runtime", PLANS)

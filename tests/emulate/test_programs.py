@@ -269,6 +269,15 @@ def test_a_run_on_the_emulated_gpu_does_not_say_that_it_was_a_gpu(built: Build, 
     assert json.loads(record.read_text())["run"]["emulator"] == emulator
 
 
+@pytest.mark.nightly("builds the runtime of programs, once for all of these tests")
+def test_a_run_finds_no_rocm_where_kernels_are_code_of_the_host() -> None:
+    """It would compile machine code, and blame the kernels that this does not load."""
+    words = (sys.executable, "-m", "conformance", "run", "uneg_f32", "--runtime", "rocm")
+    done = emulate("--runtime", "cpu", "--", *words)
+    assert done.returncode == 2
+    assert "no AMD GPU can be used" in done.stderr
+
+
 COMPILED = """\
 _ZN4ours5scaleIfEEvPT_S1_i table
 10 13 14 17 18 21 22 25 9 6 0x4200
