@@ -256,18 +256,26 @@ def environment(
         "HIPCPU_TIMEOUT_MS": "0",
     }
     chosen = {name: given[name] for name in ("HIPCPU_SAY", "HIPCPU_TIMEOUT_MS") if name in given}
-    return {**paths, **roots, **of_runtime, **(_host_variables(root, arch) if runtime == ON_HOST else {}), **chosen}
+    return {
+        **paths,
+        **roots,
+        **of_runtime,
+        **(_host_variables(root, arch, given) if runtime == ON_HOST else {}),
+        **chosen,
+    }
 
 
-def _host_variables(root: Path, arch: str) -> dict[str, str]:
+def _host_variables(root: Path, arch: str, given: Mapping[str, str]) -> dict[str, str]:
     """What the cpu runtime's hiprtc finds its compiler by, and the lanes of a wave of ``arch``."""
     tools = {"HIPCPU_CXX": "*-c++", "HIPCPU_LD": "*-ld"}
+    macros_of_arch = (f"-D{macro}" for macro in macros(arch, target(arch).default_wave))
+    flags = (_LINES, *macros_of_arch, *given.get("HIPCPU_CXXFLAGS", "").split())
     found = {name: next((root / "libexec").glob(pattern), None) for name, pattern in tools.items()}
     return {
         **{name: str(path) for name, path in found.items() if path is not None},
         "HIPCPU_INCLUDE": str(INCLUDE),
         "HIPCPU_WAVE": str(target(arch).default_wave),
-        "HIPCPU_CXXFLAGS": " ".join((_LINES, *(f"-D{macro}" for macro in macros(arch, target(arch).default_wave)))),
+        "HIPCPU_CXXFLAGS": " ".join(flags),
     }
 
 

@@ -373,6 +373,15 @@ def test_the_installation_comes_first_and_choices_of_the_caller_stay() -> None:
     assert (emulated_in(found), emulated_in(given)) == ("gfx942", None)
 
 
+def test_kernels_for_the_host_have_the_waves_and_macros_of_the_target_and_the_caller_s_flags(tmp_path: Path) -> None:
+    (tmp_path / "libexec").mkdir()
+    (tmp_path / "libexec/clang-c++").touch()
+    found = environment(tmp_path, "gfx1100", {"HIPCPU_CXXFLAGS": "-DOURS"}, runtime=RUNTIMES[1])
+    assert (found["HIPCPU_WAVE"], found["HIPCPU_CXX"]) == ("32", str(tmp_path / "libexec/clang-c++"))
+    assert {"-D__gfx1100__=1", "-DOURS"} <= set(found["HIPCPU_CXXFLAGS"].split())
+    assert "HIPCPU_WAVE" not in environment(tmp_path, "gfx1100", {})
+
+
 def test_what_a_killed_process_has_left_of_an_installation_is_removed(tmp_path: Path) -> None:
     (tmp_path / "making-left").mkdir()
     make_folder(tmp_path / "root", {"bin/tool": "#!/bin/sh\n"}, {"lib/libc.so": Path("/libc.so")})
