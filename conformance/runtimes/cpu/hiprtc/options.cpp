@@ -330,8 +330,8 @@ Words compile_flags(const Toolchain &toolchain, const Options &options) {
         "-mllvm", "-pragma-unroll-threshold=64", "-Wno-unknown-attributes", "-Wno-ignored-attributes",
         "-Wno-unknown-pragmas", "-Wno-undefined-internal"};
     flags.insert(flags.end(), clang.begin(), clang.end());
-    // Clang 16 simplifies instructions until nothing changes, a tenth of its time to find nothing. Later ones stop after
-    // the first time by themselves, and do not know the option.
+    // Clang 16 simplifies instructions until nothing changes, a tenth of its time to find nothing. Later ones stop
+    // after the first time by themselves, and do not know the option.
     if (toolchain.clang_version <= 16) flags.insert(flags.end(), {"-mllvm", "-instcombine-max-iterations=1"});
   } else {
     const std::initializer_list<const char *> gcc = {"-ffp-contract=fast", "-fno-tree-slp-vectorize",
