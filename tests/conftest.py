@@ -7,6 +7,7 @@ environment forbids it. tests/README.md says what the tiers are for.
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
@@ -15,6 +16,10 @@ from conformance.files import cache_folder
 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(cache_folder() / "bytecode"))
+
+# A shell's background jobs ignore Ctrl-C, and so would the commands that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TIERS = ("slow", "nightly")
 

@@ -143,7 +143,7 @@ def fields(body: str) -> Iterator[str]:
 
 def check_functions(prototypes: Mapping[str, tuple[str, str]]) -> str:
     """Assertions that each function can be called as AMD declares it."""
-    lines = ["namespace ours {", "struct Dim3 {", "  unsigned x, y, z;", "};"]
+    lines = ["namespace ours {", "struct Dim3 {", "  unsigned x, y, z;", "};", "using Shape = Dim3;"]
     lines += [f"{result} {name}({given});" for name, (result, given) in prototypes.items()]
     lines += ["}", "namespace missing {", *(f"void {name}(Missing);" for name in prototypes), "}"]
     for name in [name for name in prototypes if name not in NOT_PUBLIC]:

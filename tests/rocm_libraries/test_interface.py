@@ -28,7 +28,9 @@ from tests.rocm_libraries.interface import (
 from tests.rocm_libraries.libraries import Libraries
 
 SHARED = tuple(CPU / name for name in ("api.h", "common_api.cpp", "error.h", "error.cpp"))
-SOURCES = {"cpu": (CPU,), "cuda": (CUDA, *SHARED), "isa": (ISA,), "hiprtc": (HIPRTC,)}
+HOST_CODE = CPU.parent / "host_code"
+"""What a program's kernels on the host and the isa runtime have in common."""
+SOURCES = {"cpu": (CPU,), "cuda": (CUDA, *SHARED), "isa": (ISA, HOST_CODE), "hiprtc": (HIPRTC,)}
 
 # hipDeviceAttribute_t by number, with the CUdevice_attribute that the cuda runtime asks the driver for.
 ATTRIBUTES = {
