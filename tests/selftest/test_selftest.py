@@ -55,6 +55,22 @@ def test_every_class_of_bugs_has_an_edit_or_a_reason() -> None:
     assert all(edits[name] or row.keys() & {"alone", "launch", "why"} for name, row in bug_classes().items())
 
 
+def test_an_edit_of_an_expression_replaces_one_expression() -> None:
+    """The original and the mutant become operands of ?:. A comma between two elements would be an operator there, and a
+    part of a call would not compile, so that the mutant would never be tried."""
+    edits = [(old, new) for row in bug_classes().values() for _, old, new, *_ in row.get("edits", ())]
+    expressions = [edit for edit in edits if not edit[0].endswith((";", "}"))]
+    assert len(expressions) > 100
+    assert [edit for edit in expressions if any(map(is_no_expression, edit))] == []
+
+
+def is_no_expression(code: str) -> bool:
+    """Whether a comma of ``code`` stands outside of all brackets, or a bracket without the other."""
+    while (inner := re.sub(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|(?<=\w)<[\w, ]*>", "", code)) != code:
+        code = inner
+    return any(mark in code for mark in ",()[]{}")
+
+
 @pytest.mark.nightly("compiles and judges a hundred mutants")
 def test_a_sample_of_the_mutants_is_killed() -> None:
     every = [one for one in sources() if one.name in SAMPLED]
