@@ -24,9 +24,6 @@ RAW = ".launches"
 
 _ABOUT = "about.json"
 
-NAME = "capture.json"
-"""The file of a recording that says which launches there were."""
-
 
 @dataclass(frozen=True)
 class Ended:

@@ -62,9 +62,9 @@ def items_table() -> Mapping[str, ItemsRow]:
     found = {}
     for family, row in rows.items():
         each = {name: parse(str(text)) for name, text in row["each"].items()}
-        when = row.get("when")
-        condition = (None, "") if when is None else (parse_condition(when), when)
-        found[family] = ItemsRow(parse(str(row["items"])), tuple(row["told"]), each, *condition)
+        condition = str(row.get("when", ""))
+        when = parse_condition(condition) if condition else None
+        found[family] = ItemsRow(parse(str(row["items"])), tuple(row["told"]), each, when, condition)
     return found
 
 

@@ -129,7 +129,7 @@ class RecordingHandler:
         return None
 
     def is_right(self, case: TrialCase, buffers: Buffers) -> bool:
-        """Always true: an answer that is recorded is not judged."""
+        """Always false: an answer that is recorded is not judged."""
         return False
 
     def finish(self, counts: Counts) -> dict[str, Any]:

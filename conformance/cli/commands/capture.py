@@ -23,7 +23,7 @@ from conformance.capture.convert import Converted, to_traces
 from conformance.capture.inside import inner_kernels
 from conformance.capture.launches import Log, read_logs
 from conformance.capture.plan import Bounds, write_plan
-from conformance.capture.program import NAME, RAW, About, new_recording, run_program
+from conformance.capture.program import RAW, About, new_recording, run_program
 from conformance.capture.tally import KernelTally, add_verdicts, in_order, tallies, without_verdict
 from conformance.capture.text import cost, launches, table, verdict
 from conformance.cli.ending import BAD_INPUT, screen
@@ -39,7 +39,7 @@ from conformance.port.declared.declared import declared_in
 from conformance.port.declared.names import Names
 from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
-from conformance.record.launched import with_launches
+from conformance.record.launched import CAPTURE_FILE, with_launches
 from conformance.report.lines import rendered
 from conformance.runtimes.isa.kind import GPUS, KIND
 from conformance.session.setup import jobs_for, setup_of_reference
@@ -218,7 +218,7 @@ def _write_index(out: Path, about: About, found: dict[str, KernelTally]) -> None
     rows = {name: row.as_json() for name, row in found.items()}
     code = None if about.ended is None else about.ended.code
     index = {"version": 1, **about.recording, "exit_code": code, "kernels": rows}
-    write_text(out / NAME, json.dumps(index, indent=1) + "\n")
+    write_text(out / CAPTURE_FILE, json.dumps(index, indent=1) + "\n")
 
 
 def _say_how_it_went(about: About, logs: Sequence[Log]) -> None:

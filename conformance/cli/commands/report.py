@@ -10,7 +10,6 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from candle_wiring.evidence import launches_by_program
 from conformance import api
 from conformance.cli.ending import screen
 from conformance.cli.judge import write_reports
@@ -28,7 +27,7 @@ from conformance.record import (
     write_record,
     write_text,
 )
-from conformance.record.launched import LaunchedBy, with_launches
+from conformance.record.launched import LaunchedBy, launches_by_program, with_launches
 from conformance.record.merge import contradictions, gaps
 from conformance.record.model import BUILD
 from conformance.report.asked import NOT_ASKED

@@ -6,7 +6,6 @@ import argparse
 import json
 from pathlib import Path
 
-from candle_wiring.evidence import launches_by_program
 from candle_wiring.judge import Ask, Wiring, wire
 from candle_wiring.libraries import library_calls
 from candle_wiring.report import as_json, as_text, summary
@@ -18,6 +17,7 @@ from conformance.port.check.objects import object_under_candles_names, read_obje
 from conformance.port.check.source import read_tree, under_candles_names
 from conformance.port.config import config_file_in, read_config
 from conformance.port.declared.declared import declared_in
+from conformance.record.launched import launches_by_program
 from conformance.session.setup import tree_at
 from conformance.settings import Settings
 from conformance.spec.load import load_specs
