@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,8 +22,26 @@ COMPILER = "libexec/hipcc"
 
 _SOURCES = (".cpp", ".cc", ".cxx", ".cu", ".hip")
 _VALUED = (
-    *("-o", "-x", "-I", "-D", "-U", "-L", "-l", "-MF", "-MT", "-MQ", "-include", "-imacros", "-isystem", "-iquote"),
-    *("-idirafter", "-Xclang", "-Xlinker", "-Xarch_host", "-Xarch_device", "-target"),
+    "-o",
+    "-x",
+    "-I",
+    "-D",
+    "-U",
+    "-L",
+    "-l",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-Xclang",
+    "-Xlinker",
+    "-Xarch_host",
+    "-Xarch_device",
+    "-target",
 )
 """Options whose next word is their value."""
 _ALONE = ("-E", "-S", "-M", "-MM", "-fsyntax-only", "-###", "--version", "--offload-host-only", "--cuda-host-only")
@@ -68,13 +86,18 @@ class Words:
     alone: bool = False
 
 
+def _with_values(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Each of ``words`` that is not the value of the one before it, with its value if it has one."""
+    rest = iter(words)
+    for word in rest:
+        yield word, [value] if word in _VALUED and (value := next(rest, None)) is not None else []
+
+
 def sorted_words(words: Sequence[str]) -> Words:
     """What hipcc's ``words`` ask for."""
-    found, rest = Words(), list(words)
+    found = Words()
     language = ""
-    while rest:
-        word = rest.pop(0)
-        value = [rest.pop(0)] if word in _VALUED and rest else []
+    for word, value in _with_values(words):
         if word in _ALONE:
             found.alone = True
         if word == "-o":
@@ -98,10 +121,8 @@ def sorted_words(words: Sequence[str]) -> Words:
 
 def options_of_kernels(options: Sequence[str], source: Path) -> list[str]:
     """Those of hipcc's ``options`` for ``source`` that are libhiprtc's too."""
-    found, rest = ["-iquote", str(source.parent)], list(options)
-    while rest:
-        word = rest.pop(0)
-        value = [rest.pop(0)] if word in _VALUED and rest else []
+    found = ["-iquote", str(source.parent)]
+    for word, value in _with_values(options):
         if word.startswith(_OF_KERNELS) and not word.startswith(_NOT_OF_KERNELS):
             found += [word, *value]
     return found
@@ -155,10 +176,8 @@ def _object(root: Path, words: Words, source: str, folder: Path, kernels: HostKe
     """The object file of ``source``, with the code of its kernels, in ``folder``."""
     made, module = folder / "host.o", folder / "module"
     unit = hashlib.sha256(str(Path(source).resolve()).encode()).hexdigest()[:16]  # by which clang tells sources apart
-    command = (
-        *(str(root / COMPILER), "--offload-host-only", "-Xclang", f"-cuid={unit}"),
-        *(*words.options, *rule_options(words, source), "-x", "hip", "-c", source, "-o", str(made)),
-    )
+    command = [str(root / COMPILER), "--offload-host-only", "-Xclang", f"-cuid={unit}"]
+    command += [*words.options, *rule_options(words, source), "-x", "hip", "-c", source, "-o", str(made)]
     _run(*command)
     if _OPEN_SYMBOL.search(made.read_bytes()):
         module.write_bytes(kernels.compiled(Path(source), options_of_kernels(words.options, Path(source))))
