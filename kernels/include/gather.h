@@ -15,19 +15,24 @@ __device__ inline size_t wrapped_offset(size_t i, size_t num_dims, const size_t 
   return offset;
 }
 
-// out[l, k, r] = inp[l, ids[k], r] where all sizes fit in 32 bits. A thread reads `batch` units before it writes; a
-// unit is an element or a pack of them along right; sizes are in units.
+// In a large grid a thread has four units, blockDim.x apart, whose loads are in flight together. The blocks that work
+// then still fill a large GPU.
+constexpr u32 units_of_large = 4, log2_units_of_large = 2, working_blocks_of_large = 256;
+
+// out[l, k, r] = inp[l, ids[k], r] where all sizes fit in 32 bits. A unit is an element or a pack of them along right;
+// sizes are in units.
 template <u32 batch, class Id, class Unit>
 struct Select {
   u32 numel, left, src_dim, ids_dim, right;
   const Id *__restrict__ ids;
   Id id[batch]{};
-  u32 offset[batch]{};  // offset of the element in the source if its id were 0
+  u32 offset[batch]{};  // offset of the unit in the source if its id were 0
 
-  __device__ void read_ids(size_t i, size_t step) {
+  __device__ void read_ids(u32 i) {
 #pragma unroll
-    for (u32 n = 0; n < batch; ++n, i += step) {
-      const u32 index = i < numel ? u32(i) : numel - 1;  // clamped, so that no branch separates the loads
+    for (u32 n = 0; n < batch; ++n) {
+      // Clamped, so that no branch separates the loads.
+      const u32 index = i < numel && n * blockDim.x < numel - i ? i + n * blockDim.x : numel - 1;
       u32 k = index / right;
       offset[n] = index - k * right;
       if (left > 1) {
@@ -48,31 +53,36 @@ struct Select {
   // issued.
   __device__ bool run(const ActiveGrid &grid, const Unit *__restrict__ inp, Unit *__restrict__ out, size_t num_dims,
                       const size_t *__restrict__ info) {
-    const size_t step = grid.step();
-    size_t i = grid.first();
-    read_ids(i, step);
+    const size_t first = size_t(grid.block) * blockDim.x * batch + threadIdx.x, step = grid.step() * batch;
+    u32 i = first < numel ? u32(first) : numel;
+    read_ids(i);
     if (!is_contiguous<1>(num_dims, info)) return false;
     while (i < numel) {
-      const Unit first = read(0, inp), second = read(batch - 1, inp);
-      out[i] = first;
-      if (batch > 1 && i + step < numel) out[i + step] = second;
-      i += batch * step;
-      if (i < numel) read_ids(i, step);
+      Unit values[batch];
+#pragma unroll
+      for (u32 n = 0; n < batch; ++n) values[n] = read(n, inp);
+#pragma unroll
+      for (u32 n = 0; n < batch; ++n) {
+        if (n * blockDim.x < numel - i) out[i + n * blockDim.x] = values[n];
+      }
+      if (numel - i <= step) break;
+      i += u32(step);
+      read_ids(i);
     }
     return true;
   }
 };
 
 template <class Id, class Unit>
-__device__ inline bool select(const ActiveGrid &grid, bool two_per_thread, size_t numel, const Id *ids, const Unit *inp,
+__device__ inline bool select(const ActiveGrid &grid, bool is_large, size_t numel, const Id *ids, const Unit *inp,
                               Unit *out, size_t left, size_t src_dim, size_t ids_dim, size_t right, size_t num_dims,
                               const size_t *info) {
-  if (!two_per_thread) {
+  if (!is_large) {
     Select<1, Id, Unit> one{u32(numel), u32(left), u32(src_dim), u32(ids_dim), u32(right), ids};
     return one.run(grid, inp, out, num_dims, info);
   }
-  Select<2, Id, Unit> two{u32(numel), u32(left), u32(src_dim), u32(ids_dim), u32(right), ids};
-  return two.run(grid, inp, out, num_dims, info);
+  Select<units_of_large, Id, Unit> several{u32(numel), u32(left), u32(src_dim), u32(ids_dim), u32(right), ids};
+  return several.run(grid, inp, out, num_dims, info);
 }
 
 // The same for any sizes, and for strided ids.
@@ -99,18 +109,20 @@ template <class Id, class T>
 __device__ inline void index_select(size_t numel, size_t num_dims, const size_t *__restrict__ info, const Id *ids,
                                     const T *inp, T *out, size_t left, size_t src_dim, size_t ids_dim, size_t right) {
   constexpr int width = 16 / sizeof(T);
-  using Packed = Pack<u32, 4>;                                     // words: compilers split a pack of bytes
-  const bool two_per_thread = gridDim.x >> log2_of(width) >= 512;  // enough blocks remain with several packs per thread
-  const u32 shift = log2_of(width) + (two_per_thread ? 1 : 0);
+  using Packed = Pack<u32, 4>;  // words: compilers split a pack of bytes
+  constexpr u32 large_shift = log2_of(width) + log2_units_of_large, large_grid = working_blocks_of_large << large_shift;
+  if (blockIdx.x >= large_grid && is_idle_in_alternating_grid(large_shift)) return;
+  const bool is_large = gridDim.x >= large_grid;
+  const u32 shift = is_large ? large_shift : log2_of(width);
   if (numel == 0 || is_idle_block(shift)) return;
   const ActiveGrid grid = active_grid(shift);
   const bool wide = (numel | left * src_dim * right) >> 32;
   bool done = false;
   if (!wide && right % width == 0 && is_aligned<width>(inp) && is_aligned<width>(out)) {
-    done = select(grid, two_per_thread, numel / width, ids, reinterpret_cast<const Packed *>(inp),
+    done = select(grid, is_large, numel / width, ids, reinterpret_cast<const Packed *>(inp),
                   reinterpret_cast<Packed *>(out), left, src_dim, ids_dim, right / width, num_dims, info);
   } else if (!wide) {
-    done = select(grid, two_per_thread, numel, ids, inp, out, left, src_dim, ids_dim, right, num_dims, info);
+    done = select(grid, is_large, numel, ids, inp, out, left, src_dim, ids_dim, right, num_dims, info);
   }
   if (!done) select_general(grid, numel, ids, inp, out, left, src_dim, ids_dim, right, num_dims, info);
 }

@@ -1,11 +1,12 @@
 // Everything that differs between the targets of these kernels: AMD GPUs, NVIDIA GPUs and the host. Each target's
 // header defines, in namespace candle::target, the following functions. Results have the same bits on every target,
-// except for the sign and payload of a NaN.
+// except for the sign and payload of a NaN, and for exp2 and reciprocal.
 //
 //   f16_to_f32, f8_to_f32                 exact
 //   f32_to_f16, f32_to_bf16, f32_to_f8    to nearest even; subnormals are kept; f8 saturates, its only NaN is 0x7f
 //   fma_f16, fma_bf16                     a * b + c, rounded once; subnormals are kept
 //   adds<T>                               there are add and multiply, rounded once, of T, f16 or bf16
+//   exp2, reciprocal                      of f32, off by 2 and 1 ulp at most; a GPU may flush subnormal results to zero
 //   f32_to_i32                            truncates and saturates; NaN: 0
 //   dot4(a, b, sum)                       sum + a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3 of signed bytes, wrapping
 //   shuffle_xor_word<mask>(x)             the x of lane (lane ^ mask) in a logical wave of 32, for u32 and u64

@@ -48,6 +48,10 @@ __device__ inline u16 fma_f16(u16 a, u16 b, u16 c) {
   return bit_cast<u16>(__builtin_fmaf16(bit_cast<_Float16>(a), bit_cast<_Float16>(b), bit_cast<_Float16>(c)));
 }
 
+__device__ inline f32 exp2(f32 x) { return __builtin_amdgcn_exp2f(x); }
+
+__device__ inline f32 reciprocal(f32 x) { return __builtin_amdgcn_rcpf(x); }
+
 template <class T>
 constexpr bool adds = is_same<T, f16>;
 

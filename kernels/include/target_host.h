@@ -22,6 +22,11 @@ constexpr bool few_registers = false;
 template <class T>
 constexpr bool adds = false;
 
+// Off by about an ulp, as a GPU's are: what needs exact ones fails on the host too.
+__device__ inline f32 exp2(f32 x) { return __builtin_exp2f(x) * 0x1.000002p0f; }
+
+__device__ inline f32 reciprocal(f32 x) { return 1.0f / x * 0x1.000002p0f; }
+
 using portable::dot4;
 using portable::f32_to_bf16;
 using portable::f32_to_f8;

@@ -28,6 +28,18 @@ __device__ inline u16 f32_to_f16(f32 x) {
   return result;
 }
 
+__device__ inline f32 exp2(f32 x) {
+  f32 result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+__device__ inline f32 reciprocal(f32 x) {
+  f32 result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 __device__ inline i32 f32_to_i32(f32 x) {
   i32 result;
   asm("cvt.rzi.s32.f32 %0, %1;" : "=r"(result) : "f"(x));
