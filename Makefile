@@ -100,13 +100,13 @@ ports: $(INSTALLED) ## for a release: the records of public ports in CHECKOUTS, 
 # After a change of what is rendered, and after `reports` and `ports`. Judges nothing.
 PAGES := reports
 HELD := reports/records
-OURS := $(addprefix $(HELD)/,$(addsuffix .json.xz,parity parity-wave32 isa-gfx942 isa-gfx1100 h100))
+OURS := $(addprefix $(HELD)/,$(addsuffix .json.xz,parity parity-wave32 isa-gfx942 isa-gfx1100 nvidia))
 pages: $(INSTALLED) ## renders the pages of reports/ from the records there; seconds
 	$(BIN)/candle-parity report $(addprefix $(HELD)/,$(addsuffix .json.xz,parity parity-wave32 replay-kernels replay-reference isa-gfx1100 \
-	  isa-gfx942 h100 build)) --wiring reports/wiring.json.xz --md $(PAGES)/PARITY.md >/dev/null
-	$(BIN)/candle-parity report $(HELD)/h100-candle.json.xz --md $(PAGES)/CANDLE-H100.md >/dev/null
-	$(BIN)/candle-parity bench --from $(HELD)/bench-h100.json.xz --md $(PAGES)/BENCH-H100.md >/dev/null
-	$(BIN)/candle-parity bench --from $(HELD)/bench-launchers-h100.json.xz --md $(PAGES)/BENCH-LAUNCHERS-H100.md >/dev/null
+	  isa-gfx942 nvidia build)) --wiring reports/wiring.json.xz --md $(PAGES)/PARITY.md >/dev/null
+	$(BIN)/candle-parity report $(HELD)/nvidia-candle.json.xz --md $(PAGES)/CANDLE-NVIDIA.md >/dev/null
+	$(BIN)/candle-parity bench --from $(HELD)/bench-nvidia.json.xz --md $(PAGES)/BENCH-NVIDIA.md >/dev/null
+	$(BIN)/candle-parity bench --from $(HELD)/bench-launchers-nvidia.json.xz --md $(PAGES)/BENCH-LAUNCHERS-NVIDIA.md >/dev/null
 	$(BIN)/candle-parity board $(OURS) $(wildcard reports/board/*.json.xz) --html $(PAGES)/board.html --md $(PAGES)/BOARD.md
 
 site: $(DEVELOPED) ## the documentation as a site with search, in .site/html; needs no network

@@ -11,7 +11,7 @@ from conformance.report.board.columns import Board
 from conformance.spec.load import load_specs
 
 REPORTS = ROOT / "reports"
-OURS = ("parity", "parity-wave32", "isa-gfx942", "isa-gfx1100", "h100")
+OURS = ("parity", "parity-wave32", "isa-gfx942", "isa-gfx1100", "nvidia")
 """The records of this repository's own port, in the order of ``make board``."""
 
 

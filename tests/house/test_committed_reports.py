@@ -25,7 +25,7 @@ from conformance.spec.load import load_specs
 REPORTS = ROOT / "reports"
 RECORDS = REPORTS / "records"
 RECORDED = [*RECORDS.iterdir(), *(REPORTS / "board").iterdir(), REPORTS / "wiring.json.xz"]
-PAGES = ["BENCH-H100.md", "BENCH-LAUNCHERS-H100.md", "BOARD.md", "CANDLE-H100.md", "PARITY.md", "board.html"]
+PAGES = ["BENCH-LAUNCHERS-NVIDIA.md", "BENCH-NVIDIA.md", "BOARD.md", "CANDLE-NVIDIA.md", "PARITY.md", "board.html"]
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +56,11 @@ def test_a_page_renders_from_its_records_byte_for_byte(page: str, rendered: Path
     )
 
 
-OURS_RECORDED = ("parity", "parity-wave32", "replay-kernels", "replay-reference", "isa-gfx942", "isa-gfx1100", "h100")
+OURS_RECORDED = ("parity", "parity-wave32", "replay-kernels", "replay-reference", "isa-gfx942", "isa-gfx1100", "nvidia")
 MADE_FROM = {
-    "BENCH-H100.md": ("bench-h100",),
-    "BENCH-LAUNCHERS-H100.md": ("bench-launchers-h100",),
-    "CANDLE-H100.md": ("h100-candle",),
+    "BENCH-NVIDIA.md": ("bench-nvidia",),
+    "BENCH-LAUNCHERS-NVIDIA.md": ("bench-launchers-nvidia",),
+    "CANDLE-NVIDIA.md": ("nvidia-candle",),
     "PARITY.md": OURS_RECORDED,
 }
 """By page, the records that it is rendered from."""
