@@ -180,11 +180,16 @@ def _entries(node: Schema, suffix: str) -> str:
     return f" ({high})" if low == high else f" (at most {high})" if not low else f" ({low} to {high})"
 
 
+def listed() -> dict[str, dict[str, list[str]]]:
+    """fields.yaml: for each release the fields that it brought, by class."""
+    found: dict[str, dict[str, list[str]]] = yaml.safe_load(RELEASES.read_text(encoding="utf-8"))
+    return found
+
+
 def releases() -> dict[str, str]:
     """The release that brought each field, by ``Class.field``."""
-    listed: dict[str, dict[str, list[str]]] = yaml.safe_load(RELEASES.read_text(encoding="utf-8"))
     return {
-        f"{name}.{key}": release for release, added in listed.items() for name, keys in added.items() for key in keys
+        f"{name}.{key}": release for release, added in listed().items() for name, keys in added.items() for key in keys
     }
 
 
@@ -200,14 +205,14 @@ def fields() -> list[tuple[str, str]]:
 def release_text() -> str:
     """fields.yaml, with the fields that no release has under ``VERSION`` if that release is not listed yet."""
     written = RELEASES.read_text(encoding="utf-8")
-    if VERSION in set(releases().values()):
+    if VERSION in listed():
         return written
     added: dict[str, list[str]] = {}
     for name, key in fields():
         if f"{name}.{key}" not in releases():
             added.setdefault(name, []).append(key)
     lines = [f"  {name}: [{', '.join(keys)}]\n" for name, keys in added.items()]
-    return written + f'"{VERSION}":\n' + "".join(lines)
+    return written + f'"{VERSION}":' + ("\n" + "".join(lines) if lines else " {}\n")
 
 
 def main() -> None:
