@@ -17,10 +17,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-import zstandard
-
 from conformance.errors import UserError
 from conformance.writing import make_links
+from conformance.zstd import decompress
 
 MOST_BYTES = 512 << 20
 """Of a package, and of its files together."""
@@ -33,11 +32,11 @@ _READERS: Mapping[str, Callable[[io.BytesIO], Any]] = {
     ".gz": lambda packed: gzip.GzipFile(fileobj=packed),
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
-    ".zst": zstandard.ZstdDecompressor(max_window_size=128 << 20).stream_reader,  # Ubuntu's
+    ".zst": lambda packed: io.BytesIO(decompress(packed.read(), MOST_BYTES + 1)),  # Ubuntu's
 }
 """What reads ``data.tar``, by the rest of its name."""
 
-_DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
+_DAMAGED = (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error)
 """Errors of these, which read from memory."""
 
 

@@ -9,7 +9,7 @@ import lzma
 import tarfile
 from collections.abc import Callable, Mapping
 
-import zstandard
+from conformance.zstd import compress
 
 VERSION = "#define HIP_VERSION_MAJOR {0}\n#define HIP_VERSION_MINOR {1}\n"
 COMPRESSED: Mapping[str, Callable[[bytes], bytes]] = {
@@ -17,7 +17,7 @@ COMPRESSED: Mapping[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
-    ".zst": zstandard.compress,
+    ".zst": compress,
 }
 
 
