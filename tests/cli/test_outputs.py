@@ -9,6 +9,7 @@ from small_port import PORT
 from test_pytest_items import pytest_says
 
 from conformance.files import spec_folder
+from conformance.toolchains.amd import lacking
 from tests.commands import refused
 
 HEADER = "#pragma once\n"
@@ -119,6 +120,7 @@ def test_the_record_of_pytest_is_an_output_too(here: Path) -> None:
     assert contents(here) == before
 
 
+@pytest.mark.skipif(bool(lacking()), reason=f"NOT COMPILED FOR AMD TARGETS: {lacking()}")
 def test_a_link_in_the_folder_of_code_objects_is_not_followed(cli, here: Path) -> None:
     """``build`` finds it when it comes to write there."""
     (here / "out").mkdir()

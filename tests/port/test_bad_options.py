@@ -16,7 +16,7 @@ from tests.port.options import options_for
     ("content", "word"),
     [
         (b"defines = " + b"[" * 10_000, "nested too deep"),
-        (b"a" + b".a" * 1000 + b" = 1", "unknown key 'a'"),
+        (b"a" + b".a" * 900 + b" = 1", "unknown key 'a'"),  # Python 3.14 reads keys of 1,000 parts at most
         (b"dialect = " + b"9" * 5000, "cannot be read as TOML"),
         (b"dialect = 0x" + b"f" * 10_000, "dialect must be one of"),
         (b"dialect = []", "dialect must be one of"),
