@@ -28,8 +28,10 @@ OPTIONS_FILE = "candle-parity.toml"
 PYPROJECT = "pyproject.toml"
 
 _TABLE = "tool.candle-parity"
-_MOST_BYTES = 16 << 10  # tomllib takes a time that grows with the square of a dotted key
-_MOST_OF_PYPROJECT, _LONGEST_LINE = 64 << 10, 4 << 10  # no longer than for the former
+_MOST_BYTES = 64 << 10
+_ANY_LINES, _LONGEST_LINE = 16 << 10, 4 << 10
+"""tomllib takes a time that grows with the square of a dotted key, which stands in one line. So a file may have either
+``_ANY_LINES`` bytes, or ``_MOST_BYTES`` without a line of more than ``_LONGEST_LINE`` characters."""
 
 _PATHS = (Path, kernels_path)
 """What reads a word that is a path: in the file it is relative to the file's folder."""
@@ -162,17 +164,22 @@ def _own_table(content: Mapping[str, Any]) -> Any:
 
 
 def _toml(file: Path) -> dict[str, Any]:
-    shared = file.name == PYPROJECT
     try:
-        text = read_text(file, _MOST_OF_PYPROJECT if shared else _MOST_BYTES)
-        if shared and any(len(line) > _LONGEST_LINE for line in text.splitlines()):
-            raise SourceError(f"{file}: has a line of more than 4 KiB; declare the port in a {OPTIONS_FILE} instead")
-        return tomllib.loads(text)
+        text = read_text(file, _MOST_BYTES)
     except OSError as error:
         raise SourceError(f"{file}: cannot be read ({error.strerror})") from None
+    except ValueError as error:  # no UTF-8
+        raise SourceError(f"{file}: cannot be read as TOML ({shortened(str(error))})") from None
+    if any(len(line) > _LONGEST_LINE for line in text.split("\n")):
+        if file.name == PYPROJECT:
+            raise SourceError(f"{file}: has a line of more than 4 KiB; declare the port in a {OPTIONS_FILE} instead")
+        if len(text) > _ANY_LINES:
+            raise SourceError(f"{file}: is larger than 16 KiB and has a line of more than 4 KiB; break that line")
+    try:
+        return tomllib.loads(text)
     except RecursionError:
         raise SourceError(f"{file}: cannot be read as TOML (nested too deep)") from None
-    except ValueError as error:  # no UTF-8, no TOML, and an integer of more than 4,300 digits
+    except ValueError as error:  # no TOML, and an integer of more than 4,300 digits
         raise SourceError(f"{file}: cannot be read as TOML ({shortened(str(error))})") from None
 
 

@@ -63,6 +63,14 @@ def test_a_port_is_judged_as_its_row_declares(checkouts: Path, capfd: pytest.Cap
     assert "--config mine.toml" in rows["fill_u8"].failures[0].reproduce
 
 
+@pytest.mark.slow("a whole run by the command")
+def test_a_row_may_be_long(checkouts: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    row = f"defines = [{', '.join(repr(f'MINE_{number}=1') for number in range(1500))}]\n"
+    file = listed(checkouts, git(checkouts / "mine", "rev-parse", "HEAD"), row)
+    said = answer(capfd, "ports", file, "--checkouts", checkouts, "--out", checkouts / "out")
+    assert said.code == 0, said.err
+
+
 def test_what_a_port_declares_of_itself_is_respected(checkouts: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (checkouts / "mine" / "candle-parity.toml").write_text('kernels = "port"\n')
     commit = git(checkouts / "mine", "rev-parse", "HEAD")

@@ -28,7 +28,8 @@ from tests.port.options import options_for
         (b"forced_includes = ['" + b"d" * 5000 + b"']", "is not a file"),
         (b"defines = ['caf\xe9']", "cannot be read as TOML"),
         (b"\xff\xfed\0e\0", "cannot be read as TOML"),
-        (b"#" * (17 << 10), "larger than 16 KiB"),
+        (b"#" * (17 << 10), "is larger than 16 KiB and has a line of more than 4 KiB; break that line"),
+        (b"#\n" * (33 << 10), "larger than 64 KiB"),
         (b"x" * 10_000 + b" = 1", "unknown key"),
     ],
 )
@@ -40,6 +41,14 @@ def test_options_that_cannot_be_read(content: bytes, word: str, tmp_path: Path) 
     assert word in message
     assert OPTIONS_FILE in message
     assert len(message) < 1000
+
+
+def test_a_long_declaration_of_short_lines_is_read(tmp_path: Path) -> None:
+    """Such as that of a port whose structs by value take a line for each group of kernels."""
+    (tmp_path / OPTIONS_FILE).write_text(
+        "".join(["defines = [\n", *(f"  'A{number}=1',\n" for number in range(3000)), "]\n"])
+    )
+    assert len(options_for(tmp_path).defines) == 3000
 
 
 def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:

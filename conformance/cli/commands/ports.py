@@ -240,12 +240,22 @@ def _args_of(port: _Listed, checkouts: Path) -> list[str]:
         raise UsageError(f"{own.file} declares the port; leave {', '.join(port.declares)} out of its row in the list")
     if not port.declares:
         return ["--kernels", port.kernels]
-    lines = [f"{json.dumps(key)} = {_toml(value)}" for key, value in {"kernels": port.kernels, **port.declares}.items()]
+    lines = [line for key, value in {"kernels": port.kernels, **port.declares}.items() for line in _lines(key, value)]
     declaration = checkouts / f"{port.name}.toml"
     if declaration.is_symlink():
         raise UsageError(f"{declaration}: is a symbolic link, and the port's declaration goes there; remove it")
     write_text(declaration, "\n".join(lines) + "\n")
     return ["--config", declaration.name]
+
+
+def _lines(key: str, value: Any) -> list[str]:
+    """A key of the declaration, each name and each row in a line of its own: a declaration has no very long lines."""
+    head = json.dumps(key)
+    if isinstance(value, dict):
+        return [f"{head}.{json.dumps(name)} = {_toml(one)}" for name, one in value.items()]
+    if isinstance(value, list):
+        return [f"{head} = [", *(f"  {_toml(one)}," for one in value), "]"]
+    return [f"{head} = {_toml(value)}"]
 
 
 def _toml(value: Any) -> str:
