@@ -87,7 +87,7 @@ selftest: $(DEVELOPED) ## mutants of our kernels, all of them; with CANDLE=check
 reports: OUT := reports
 reports: STORE := reports/records
 reports: JSON := json.xz
-reports: INTERPRETED := gfx942 gfx1100
+reports: INTERPRETED := gfx942 gfx1100 gfx1201
 reports: $(DEVELOPED) parity ## for a release, not for a commit: the records in reports/, with CANDLE=checkout also its wiring, then `pages`
 	$(BIN)/candle-parity build --json $(STORE)/build.$(JSON)
 	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json reports/wiring.$(JSON) >/dev/null || [ $$? -eq 1 ])
@@ -100,10 +100,11 @@ ports: $(INSTALLED) ## for a release: the records of public ports in CHECKOUTS, 
 # After a change of what is rendered, and after `reports` and `ports`. Judges nothing.
 PAGES := reports
 HELD := reports/records
-OURS := $(addprefix $(HELD)/,$(addsuffix .json.xz,parity parity-wave32 isa-gfx942 isa-gfx1100 nvidia))
+ISA := $(sort $(wildcard $(HELD)/isa-*.json.xz))
+OURS := $(HELD)/parity.json.xz $(HELD)/parity-wave32.json.xz $(ISA) $(HELD)/nvidia.json.xz
 pages: $(INSTALLED) ## renders the pages of reports/ from the records there; seconds
-	$(BIN)/candle-parity report $(addprefix $(HELD)/,$(addsuffix .json.xz,parity parity-wave32 replay-kernels replay-reference isa-gfx1100 \
-	  isa-gfx942 nvidia build)) --wiring reports/wiring.json.xz --md $(PAGES)/PARITY.md >/dev/null
+	$(BIN)/candle-parity report $(OURS) $(addprefix $(HELD)/,$(addsuffix .json.xz,replay-kernels replay-reference build)) \
+	  --wiring reports/wiring.json.xz --md $(PAGES)/PARITY.md >/dev/null
 	$(BIN)/candle-parity report $(HELD)/nvidia-candle.json.xz --md $(PAGES)/CANDLE-NVIDIA.md >/dev/null
 	$(BIN)/candle-parity bench --from $(HELD)/bench-nvidia.json.xz --md $(PAGES)/BENCH-NVIDIA.md >/dev/null
 	$(BIN)/candle-parity bench --from $(HELD)/bench-launchers-nvidia.json.xz --md $(PAGES)/BENCH-LAUNCHERS-NVIDIA.md >/dev/null

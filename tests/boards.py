@@ -11,8 +11,9 @@ from conformance.report.board.columns import Board
 from conformance.spec.load import load_specs
 
 REPORTS = ROOT / "reports"
-OURS = ("parity", "parity-wave32", "isa-gfx942", "isa-gfx1100", "nvidia")
-"""The records of this repository's own port, in the order of ``make board``."""
+INTERPRETED = tuple(file.name.removesuffix(".json.xz") for file in sorted((REPORTS / "records").glob("isa-*")))
+OURS = ("parity", "parity-wave32", *INTERPRETED, "nvidia")
+"""The records of this repository's own port, in the order of ``make pages``."""
 
 
 @lru_cache(maxsize=1)

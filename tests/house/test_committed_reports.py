@@ -18,7 +18,9 @@ from typing import Any
 
 import pytest
 
+from conformance.cli.commands.ports import _lines, _read
 from conformance.files import ROOT
+from conformance.port.config import OPTIONS_FILE, read_config
 from conformance.record import read_record
 from conformance.spec.load import load_specs
 
@@ -56,7 +58,8 @@ def test_a_page_renders_from_its_records_byte_for_byte(page: str, rendered: Path
     )
 
 
-OURS_RECORDED = ("parity", "parity-wave32", "replay-kernels", "replay-reference", "isa-gfx942", "isa-gfx1100", "nvidia")
+INTERPRETED = sorted(file.name.removesuffix(".json.xz") for file in RECORDS.glob("isa-*"))
+OURS_RECORDED = ("parity", "parity-wave32", "replay-kernels", "replay-reference", *INTERPRETED, "nvidia")
 MADE_FROM = {
     "BENCH-NVIDIA.md": ("bench-nvidia",),
     "BENCH-LAUNCHERS-NVIDIA.md": ("bench-launchers-nvidia",),
@@ -90,7 +93,20 @@ def test_the_board_names_the_commit_of_every_port() -> None:
 @pytest.mark.slow("reads every committed record")
 def test_the_board_has_a_record_of_every_port_of_the_list() -> None:
     listed = tomllib.loads((REPORTS / "ports.toml").read_text(encoding="utf-8"))["port"]
-    assert {row["name"] for row in listed} == {about(file)["port"]["name"] for file in (REPORTS / "board").iterdir()}
+    names = {row["name"] for row in listed}
+    recorded = {about(file)["port"]["name"] for file in (REPORTS / "board").iterdir()}
+    assert recorded <= names
+    if read_record(RECORDS / "parity.json.xz").run.specs_digest != load_specs().digest:
+        pytest.skip("specs/ has changed since the release of these reports, and rows have come since, too")
+    assert recorded == names
+
+
+@pytest.mark.parametrize("name", ["ports.toml", "ports-unfetched.toml"])
+def test_what_the_rows_of_a_list_declare_can_be_read(name: str, tmp_path: Path) -> None:
+    for port in _read(REPORTS / name):
+        lines = [line for key, value in port.declares.items() for line in _lines(key, value)]
+        (tmp_path / OPTIONS_FILE).write_text("\n".join(lines))
+        assert read_config(tmp_path / OPTIONS_FILE).settings.kernels is None
 
 
 def test_a_diff_shows_no_lines_of_a_record() -> None:
