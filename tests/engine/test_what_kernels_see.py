@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.emulate.installation import INTERPRETER, ON_HOST, environment
 from conformance.environment import PASS, handed
 from conformance.runtimes import NAMES, runtime_kind
 from tests.engine.test_executors import LOOP, ran
@@ -78,3 +79,12 @@ def test_no_runtime_gets_a_secret(runtime: str, monkeypatch: pytest.MonkeyPatch)
 )
 def test_a_runtime_gets_what_it_needs(runtime: str, name: str) -> None:
     assert handed(runtime_kind(runtime).environment, {name: "x"}) == {name: "x"}
+
+
+@pytest.mark.parametrize("runtime", [INTERPRETER, ON_HOST])
+def test_a_run_inside_of_emulate_gets_all_that_emulate_set(runtime: str, tmp_path: Path) -> None:
+    """Otherwise its libamdhip64 is of another GPU than the run asked for."""
+    given = environment(tmp_path, "gfx1100", {}, devices=2, runtime=runtime)
+    assert handed(runtime_kind("rocm").environment, given).items() >= {
+        (name, value) for name, value in given.items() if name != "LIBRARY_PATH"
+    }

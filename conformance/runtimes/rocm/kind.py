@@ -64,6 +64,7 @@ KIND = RuntimeKind(
     environment=(
         *("HIP_*", "HIPRTC_*", "ROCM_*", "ROC_*", "ROCR_*", "HSA_*", "GPU_*", "AMD_*", "AMDGPU_*"),
         *("ROCBLAS_*", "HIPBLAS*_*", "TENSILE_*", "ROCRAND_*", "ROCP_*", "ROCPROFILER_*", "CUDA_VISIBLE_DEVICES"),
+        *("HIPISA_*", "HIPCPU_*"),  # of `emulate`, whose libamdhip64 stands in for AMD's
     ),
     libraries=vendor_candidates,
 )
