@@ -184,6 +184,7 @@ def _cpu_plan() -> Plan:
         sources={**plan.sources, LIBRARIES[0]: (*files, HOST_CODE)},
         flags=(*plan.flags, f"-I{home}", f"-I{HOST_CODE}"),
         headers=(*plan.headers, home, HOST_CODE),
+        options=(),
     )
 
 

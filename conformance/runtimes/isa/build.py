@@ -21,7 +21,7 @@ HOST_CODE = CPU / "host_code"
 """Sources of what programs and libraries with host code call, over the kernels of either runtime on the host."""
 
 _HEADERS = (
-    *("error.h", "memory.h", "options.h", "api.h", "canary.h", "hipcpu.h", "host_device.h", "launch.h"),
+    *("error.h", "bits.h", "memory.h", "options.h", "api.h", "canary.h", "hipcpu.h", "host_device.h", "launch.h"),
     *("descriptor.h", "sandbox.h", "sandbox_calls.inc", "sandbox_handler.h", "host_access.h", "stream_order.h"),
     *("print_text.h", "launch_time.h"),
 )

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "literal.h"
+
 namespace hiprtc {
 namespace {
 
@@ -35,7 +37,7 @@ std::vector<std::string_view> split_lines(std::string_view text) {
 // Of simt::entry<KERNEL>::loop, what is in front of "loop": the same as in front of "run".
 std::string_view entry_of(std::string_view symbol) {
   const size_t loop = symbol.find("E4loopE");
-  return symbol.starts_with("_ZN4simt5entryI") && loop != symbol.npos ? symbol.substr(0, loop) : std::string_view{};
+  return starts_with(symbol, "_ZN4simt5entryI") && loop != symbol.npos ? symbol.substr(0, loop) : std::string_view{};
 }
 
 bool is_strong(std::string_view definition) {
@@ -47,7 +49,7 @@ bool is_strong(std::string_view definition) {
 // Whether `line` is a variable of its source alone, which its host code may name for the runtime to find.
 bool is_static_variable(std::string_view line) {
   const std::string_view symbol = symbol_in(line);
-  return line.starts_with("@_Z") && (symbol.starts_with("_ZL") || symbol.starts_with("_ZN12_GLOBAL__N_1")) &&
+  return starts_with(line, "@_Z") && (starts_with(symbol, "_ZL") || starts_with(symbol, "_ZN12_GLOBAL__N_1")) &&
          line.find(static_variable) != line.npos;
 }
 
@@ -62,24 +64,24 @@ Module read(const std::vector<std::string_view> &lines, const std::string &addre
   Module found;
   std::string_view entry;  // whose loop the lines are in
   for (const std::string_view line : lines) {
-    if (line.starts_with("define ")) {
+    if (starts_with(line, "define ")) {
       entry = entry_of(symbol_in(line));
-    } else if (line.starts_with("}")) {
+    } else if (starts_with(line, "}")) {
       entry = {};
     } else if (!entry.empty() && line.find("call ") != line.npos) {
       const std::string_view called = symbol_in(line);
-      if (!called.empty() && called != "simt_next" && !called.starts_with("llvm."))
+      if (!called.empty() && called != "simt_next" && !starts_with(called, "llvm."))
         found.by_entry.emplace(entry, called);
-    } else if (line.starts_with("@")) {
+    } else if (starts_with(line, "@")) {
       if (line.find("section \"" + addresses + "\"") != line.npos)
         for (size_t at = line.find('@', 1); at != line.npos; at = line.find('@', at + 1))
           found.kernels.insert(symbol_in(line, at));
       const std::string_view symbol = symbol_in(line);
-      if (!symbol.starts_with("_ZN4simt8launchedI") || !symbol.ends_with("E3rowE")) continue;
+      if (!starts_with(symbol, "_ZN4simt8launchedI") || !ends_with(symbol, "E3rowE")) continue;
       for (size_t at = line.find('@', 1); at != line.npos; at = line.find('@', at + 1)) {
         const std::string_view other = symbol_in(line, at);
         const size_t run = other.rfind("E3runE");
-        if (!other.starts_with("_ZN4simt5entryI") || run == other.npos) continue;
+        if (!starts_with(other, "_ZN4simt5entryI") || run == other.npos) continue;
         found.rows.push_back(symbol);
         found.entry_of_row[symbol] = other.substr(0, run);
         break;
@@ -116,9 +118,9 @@ std::string without_host_code(const std::string &module, const std::string &addr
   std::string result;
   result.reserve(module.size());
   for (const std::string_view line : lines) {
-    if (line.starts_with("@llvm.global_ctors") || line.starts_with("@llvm.global_dtors")) continue;
-    const std::string_view symbol = line.starts_with("define ") ? symbol_in(line) : std::string_view{};
-    if (!symbol.empty() && is_strong(line) && !symbol.starts_with("simt_") && !found.kernels.contains(symbol))
+    if (starts_with(line, "@llvm.global_ctors") || starts_with(line, "@llvm.global_dtors")) continue;
+    const std::string_view symbol = starts_with(line, "define ") ? symbol_in(line) : std::string_view{};
+    if (!symbol.empty() && is_strong(line) && !starts_with(symbol, "simt_") && found.kernels.count(symbol) == 0)
       result += "define internal " + std::string(line.substr(std::string_view("define ").size()));
     else if (is_static_variable(line))
       result += std::string(line).replace(line.find(static_variable), static_variable.size(), " = dso_local global ");

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "literal.h"
+
 namespace hiprtc {
 namespace {
 
@@ -20,8 +22,6 @@ Lines lines_of(std::string_view text) {
   }
   return lines;
 }
-
-bool starts_with(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 
 // "load" or "store" where `line` is that instruction and a plain one, "alloca", "getelementptr", or nothing.
 std::string_view operation_of(std::string_view line) {

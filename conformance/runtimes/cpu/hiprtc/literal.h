@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace hiprtc {
 
@@ -13,6 +14,12 @@ inline std::string literal(const std::string &text) {
     result += c;
   }
   return result + "\"";
+}
+
+inline bool starts_with(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
+
+inline bool ends_with(std::string_view text, std::string_view with) {
+  return text.size() >= with.size() && text.substr(text.size() - with.size()) == with;
 }
 
 inline void replace_all(std::string &text, const std::string &from, const std::string &to) {

@@ -13,16 +13,13 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "literal.h"
 #include "process.h"
 
 namespace hiprtc {
 namespace {
 
 using Words = std::vector<std::string>;
-
-bool starts_with(const std::string &text, std::string_view prefix) {
-  return text.compare(0, prefix.size(), prefix) == 0;
-}
 
 std::string environment(const char *name) {
   const char *value = std::getenv(name);

@@ -56,10 +56,6 @@ void write_header(const std::string &folder, const std::string &name, const std:
   write_file(path.string(), content);
 }
 
-bool ends_with(const std::string &text, const std::string &end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 // Whether preprocessed text has a line marker for one of our headers hip/*.
 bool includes_hip(const std::string &preprocessed, const std::string &forwards) {
   return preprocessed.find(" \"" + forwards + "/hip/") != std::string::npos;

@@ -6,6 +6,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 
 #include "memory.h"
@@ -41,7 +42,7 @@ void Memory::keep(Block &block, unsigned argument) {
 void Memory::admit(Block &block) {
   mprotect(block.start, block.body, accessible);
   block.kept = false;
-  std::erase(kept_, &block);
+  kept_.erase(std::remove(kept_.begin(), kept_.end(), &block), kept_.end());
 }
 
 void Memory::admit_host() {

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "bits.h"
 #include "host_device.h"
 #include "options.h"
 
@@ -31,7 +31,7 @@ constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to -
 std::size_t body_bytes(std::size_t bytes) {
   const std::size_t pages = round_up(bytes, page) / page;
   if (pages <= 16) return pages * page;
-  return round_up(pages, std::bit_floor(pages - 1) / 8) * page;
+  return round_up(pages, power_below(pages - 1) / 8) * page;
 }
 
 const char *tail_end(const char *end) {

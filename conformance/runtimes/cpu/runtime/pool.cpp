@@ -76,7 +76,8 @@ void Pool::run_blocks(Worker &worker, Job &job, bool caller) {
   }
   if (watched) {
     const std::lock_guard lock(running_mutex_);
-    std::erase_if(running_, [&worker](const Running &r) { return r.worker == &worker; });
+    const auto ours = [&worker](const Running &r) { return r.worker == &worker; };
+    running_.erase(std::remove_if(running_.begin(), running_.end(), ours), running_.end());
   }
 }
 

@@ -21,12 +21,13 @@
 namespace simt {
 namespace {
 
+enum Rule { allowed, forbidden, by_argument };  // by_argument: forbidden for some, see add_argument_rules
+
 struct SystemCall {
   int number;
-  enum Rule { allowed, forbidden, by_argument } rule;  // by_argument: forbidden for some, see add_argument_rules
-  const char *name;                                    // "called NAME, which is forbidden in kernels"
+  Rule rule;
+  const char *name;  // "called NAME, which is forbidden in kernels"
 };
-using enum SystemCall::Rule;
 constexpr SystemCall system_calls[] = {
 #include "sandbox_calls.inc"
 };

@@ -1,8 +1,7 @@
 // What runs next in a block: done for every thread that starts, waits or ends, and inlined there.
 #pragma once
 
-#include <bit>
-
+#include "bits.h"
 #include "worker.h"
 
 namespace simt {
@@ -12,7 +11,7 @@ void fiber_main();
 inline void Worker::finish(unsigned thread) {
   threads_[thread].state = Finished;
   returned_after_barrier_ |= threads_[thread].barrier != 0;
-  waves_[thread >> std::countr_zero(wave_size)].live &= ~(std::uint64_t{1} << (thread & (wave_size - 1)));
+  waves_[thread >> zeros_below(wave_size)].live &= ~(std::uint64_t{1} << (thread & (wave_size - 1)));
   ++finished_;
 }
 

@@ -11,7 +11,7 @@ void StreamOrder::join(Clock &clock, const Clock &other) {
 void StreamOrder::work(const char *call, const void *stream, bool fresh) {
   Stream &on = streams_[stream];
   join(on.before, host_);
-  if (!fresh && early_.empty() && !on.before.contains(given_))
+  if (!fresh && early_.empty() && on.before.count(given_) == 0)
     early_ = text(call, stream, "which does not wait for it");
   on.last_call = call;
   on.before[stream] = ++on.works;

@@ -1,6 +1,5 @@
 // Collectives: lanes of a wave converge, exchange values, and go on.
-#include <bit>
-
+#include "bits.h"
 #include "scheduling.h"
 
 namespace simt {
@@ -11,7 +10,7 @@ Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int sour
   interact();
   if (op == SIMT_SWITCH) return on_switch(sp);
   if (op & SIMT_NAMED && wave_size < SIMT_MAX_WAVE) mask &= (std::uint64_t{1} << wave_size) - 1;
-  const unsigned shift = static_cast<unsigned>(std::countr_zero(wave_size));
+  const unsigned shift = zeros_below(wave_size);
   const unsigned w = current_ >> shift, lane = current_ & (wave_size - 1);
   Thread &me = threads_[current_];
   me.sp = sp;
@@ -50,7 +49,7 @@ Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int sour
 bool Worker::is_complete(unsigned w, std::uint64_t need) const {
   const Thread *lanes = threads_.get() + w * wave_size, &me = threads_[current_];
   for (std::uint64_t m = need; m; m &= m - 1) {
-    const Thread &other = lanes[std::countr_zero(m)];
+    const Thread &other = lanes[zeros_below(m)];
     if (other.location != me.location || other.op != me.op || other.file != me.file ||
         (other.mask & waves_[w].live) != need)
       return false;
@@ -75,11 +74,11 @@ void Worker::complete_wave(unsigned w, std::uint64_t group) {
   Thread *lanes = threads_.get() + w * wave_size;
   const auto each = [group, lanes](auto &&action) {
     for (std::uint64_t m = group; m; m &= m - 1) {
-      const unsigned lane = static_cast<unsigned>(std::countr_zero(m));
+      const unsigned lane = zeros_below(m);
       action(lane, lanes[lane]);
     }
   };
-  const Thread &lead = lanes[std::countr_zero(group)];
+  const Thread &lead = lanes[zeros_below(group)];
   if (lead.op & SIMT_NAMED && lead.mask & ~waves_[w].live) absent_lanes(w, group);
   const int op = lead.op & ~SIMT_NAMED;
   std::uint64_t result = 0;
@@ -120,7 +119,7 @@ void Worker::queue_lanes(unsigned w, std::uint64_t group) {
     ready_[ready_tail_++ % SIMT_MAX_THREADS] = static_cast<std::uint16_t>(base + lane);
   };
   if (!plan_->lane_order) {
-    for (; group; group &= group - 1) push(static_cast<unsigned>(std::countr_zero(group)));
+    for (; group; group &= group - 1) push(zeros_below(group));
     return;
   }
   for (unsigned i = 0; i < wave_size; ++i) {
@@ -132,10 +131,10 @@ void Worker::queue_lanes(unsigned w, std::uint64_t group) {
 // The lanes of `of` that wait in the same call of a collective, with the same mask, as the lowest one.
 std::uint64_t Worker::lanes_at_same_call(unsigned w, std::uint64_t of) const {
   const Thread *lanes = threads_.get() + w * wave_size;
-  const Thread &lead = lanes[std::countr_zero(of)];
+  const Thread &lead = lanes[zeros_below(of)];
   std::uint64_t group = 0;
   for (std::uint64_t m = of; m; m &= m - 1) {
-    const unsigned lane = static_cast<unsigned>(std::countr_zero(m));
+    const unsigned lane = zeros_below(m);
     const Thread &t = lanes[lane];
     if (t.location == lead.location && t.op == lead.op && t.mask == lead.mask && same_text(t.file, lead.file))
       group |= std::uint64_t{1} << lane;
@@ -161,7 +160,7 @@ bool Worker::resolve_waves() {
     std::uint64_t chosen = 0;
     for (std::uint64_t left = waves_[w].waiting; left;) {
       const std::uint64_t group = lanes_at_same_call(w, left);
-      const Thread &lead = lanes[std::countr_zero(group)];
+      const Thread &lead = lanes[zeros_below(group)];
       left &= ~group;
       const bool names = lead.mask != ~std::uint64_t{0} || lead.op & SIMT_NAMED;
       if (names && (lead.mask & waves_[w].live & ~group)) {
@@ -170,7 +169,7 @@ bool Worker::resolve_waves() {
           stuck_wave = w;
           stuck_group = group;
         }
-      } else if (!chosen || runs_before(lead, lanes[std::countr_zero(chosen)])) {
+      } else if (!chosen || runs_before(lead, lanes[zeros_below(chosen)])) {
         chosen = group;
       }
     }
@@ -184,7 +183,7 @@ bool Worker::resolve_waves() {
 }
 
 void Worker::absent_lanes(unsigned w, std::uint64_t group) {
-  const Thread &calls = threads_[w * wave_size + static_cast<unsigned>(std::countr_zero(group))];
+  const Thread &calls = threads_[w * wave_size + zeros_below(group)];
   threadIdx = calls.index;
   Incident i = incident_here(Incident::AbsentLanes);
   i.here = {calls.file, calls.location};
@@ -195,8 +194,8 @@ void Worker::absent_lanes(unsigned w, std::uint64_t group) {
 }
 
 void Worker::missing_lanes(unsigned w, std::uint64_t group) {
-  const Thread &waits = threads_[w * wave_size + static_cast<unsigned>(std::countr_zero(group))];
-  const unsigned missing = static_cast<unsigned>(std::countr_zero(waits.mask & waves_[w].live & ~group));
+  const Thread &waits = threads_[w * wave_size + zeros_below(group)];
+  const unsigned missing = zeros_below(waits.mask & waves_[w].live & ~group);
   const Thread &other = threads_[w * wave_size + missing];
   threadIdx = waits.index;
   Incident i = incident_here(Incident::MissingLanes);
