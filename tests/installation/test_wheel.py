@@ -142,6 +142,7 @@ def test_its_metadata(wheel: Path, names: list[str]) -> None:
             archive.read(next(name for name in names if name.endswith(f".dist-info/{file}"))).decode()
             for file in ("METADATA", "entry_points.txt")
         )
+    assert metadata.startswith("Metadata-Version: 2.4\n")  # whatever hatchling made it
     assert "License-Expression: MIT OR Apache-2.0\n" in metadata
     required = [line for line in metadata.splitlines() if line.startswith("Requires-Dist: ") and "extra ==" not in line]
     assert len(required) > 5
