@@ -34,5 +34,7 @@ extern "C" __global__ void k(const u32 *a, const u32 *b, const u32 *c, u32 *out)
   put(21, target::add(f16{u16(x)}, f16{u16(y)}).bits);
   put(22, target::multiply(f16{u16(x)}, f16{u16(y)}).bits);
   target::store_whole(out + 23 * n + i, z);
+  put(24, bit_cast<u32>(target::exp2(bit_cast<f32>(x))));
+  put(25, bit_cast<u32>(target::reciprocal(bit_cast<f32>(x))));
   CANDLE_REQUIRE(z != 0x0badf00d, "the word that traps");
 }
