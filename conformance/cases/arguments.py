@@ -228,7 +228,8 @@ def apart(fields: Fields, made: Launch, placed: Mapping[str, Layout], name: str 
     buffers = {argument.name: argument for argument in made.args if isinstance(argument, Buffer)}
     pieces, strides = {}, []
     for operand_name, one in placed.items():
-        spread = not one.contiguous and one.shape[0] > 1 and one.strides[0] == max(one.strides)
+        # Rows of a stride of 0 are one row, which no stride puts apart.
+        spread = not one.contiguous and one.shape[0] > 1 and 0 < one.strides[0] == max(one.strides)
         strides.append((stride, *one.strides[1:]) if spread else one.strides)
         if spread:
             buffer, rows = buffers[operand_name], one.shape[0]

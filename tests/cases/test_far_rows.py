@@ -141,6 +141,8 @@ def test_the_pieces_are_the_whole_buffer(text: str) -> None:
         ("uabs_f32(shape=[4,3],layout=narrowed,far=1000)", "far must be an integer from 1048576 to 4294967295"),
         ("uabs_f32(shape=[4,3],far=2147483649)", "far needs an operand whose outermost rows have gaps between them"),
         ("uabs_f32(shape=[4,3],layout=transposed,far=2147483649)", "far needs an operand whose outermost rows"),
+        ("uabs_f32(shape=[4,3],layout=broadcast_first,far=2147483649)", "far needs an operand whose outermost rows"),
+        ("uabs_f32(shape=[4],layout=scalar,far=2147483649)", "far needs an operand whose outermost rows"),
         ("is_u32_f32(shape=[2,2,5],count=7,ids=plain,far=2147483650)", "far needs left=1"),
         ("is_u32_f32(shape=[1,2,5],count=7,ids=plain,far=2147483649)", "a multiple of the size behind the dimension"),
         ("gather_u8_f32(shape=[1,2,5],count=7,ids=plain,far=2147483650)", "u8 does not have ids of rows that far"),

@@ -22,8 +22,8 @@ RUNTIMES: Mapping[str, Mapping[str, Any]] = {
     "cuda": {"runtime": "cuda"},
 }
 
-_EMPTY = "only empty cases"
-"""What a run says that judged nothing, as the launch has no elements; it has not crashed either."""
+_NOTHING = ("only empty cases", "no case was run")
+"""What a run says that judged nothing: the launch has no elements, or buffers with gaps that this runtime has not."""
 
 
 class Judges:
@@ -57,7 +57,14 @@ class Judges:
         for name, pool in self._pools.items():
             (outcome,) = pool.answers([RunCases(kernel, (case,))])
             assert isinstance(outcome, Outcome)
-            if outcome.status != "pass" and _EMPTY not in (outcome.message or ""):
-                why = outcome.failures[0].why if outcome.failures else outcome.message
-                return f"{name}: {outcome.status}: {why}"
+            why = wrong_in(outcome)
+            if why is not None:
+                return f"{name}: {why}"
         return None
+
+
+def wrong_in(outcome: Outcome) -> str | None:
+    """What is wrong of one case's outcome; ``None`` where it passes, and where nothing of it could be judged."""
+    if outcome.status == "pass" or any(words in (outcome.message or "") for words in _NOTHING):
+        return None
+    return f"{outcome.status}: {outcome.failures[0].why if outcome.failures else outcome.message}"

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from conformance.cases.case import Case
+from conformance.outcome import Outcome
 from conformance.spec.load import load_specs
 from tests.fuzz import parsers
 from tests.fuzz.hunt import Find, Tally, of_kernels, smallest
-from tests.fuzz.judges import Judges
+from tests.fuzz.judges import Judges, wrong_in
 from tests.fuzz.parsers import PARSERS, Parser, of_parser
 
 SPECS = load_specs()
@@ -68,6 +69,11 @@ def test_a_wrong_kernel_is_found_and_shrunk(tmp_path: Path) -> None:
     assert Case.parse(found["fill_f32"].given).get("shape") == "[1501]"
     assert found["copy2d_f32"].given == "copy2d_f32(shape=[1,1],values=wide,src_start=1)"
     assert "cpu: fail: " in found["copy2d_f32"].why
+
+
+def test_a_launch_that_a_runtime_cannot_make_is_no_find() -> None:
+    assert wrong_in(Outcome(name="fill_u8", status="not_run", message="no case was run")) is None
+    assert wrong_in(Outcome(name="fill_u8", status="not_run", message="the judge died")) == "not_run: the judge died"
 
 
 def _raises(content: bytes, _: Path) -> None:
