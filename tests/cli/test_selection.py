@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 
 import pytest
 
 from conformance.cases.case import Case
 from conformance.cases.never_launched import never_launched
 from tests.commands import refused
+
+MEANT = "did you mean {}?" if sys.version_info < (3, 15) else "maybe you meant '{}'?"
+"""Of a command or a choice that is not known: from Python 3.15 on argparse says it before we do."""
 
 
 def cases_of(cli, *words: str) -> list[str]:
@@ -65,9 +69,9 @@ def test_a_record_on_standard_output_stands_there_alone(cli):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["rum"], "did you mean run?"),
+        (["rum"], MEANT.format("run")),
         (["run", "--fail-undr", "3"], "did you mean --fail-under?"),
-        (["run", "--runtime", "cpux"], "did you mean cpu?"),
+        (["run", "--runtime", "cpux"], MEANT.format("cpu")),
         (["run", "-j", "x"], "'x' is not a number of workers"),
         (["run", "--compile-timeout", "x"], "'x' is not a number of seconds"),
         (["list", "UEXP_F32"], "did you mean uexp_f32"),
