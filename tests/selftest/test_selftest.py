@@ -28,8 +28,7 @@ from tests.selftest.variants import judged, variants
 CLASSES = Path(__file__).parents[2] / "specs" / "bug-classes.md"
 SAMPLED = ("ours/sort", "ours/fill", "ours/affine", "ours/moe")
 SURVIVE = (
-    "ours/fill.hip:88: guard: (numel | grid.step()) >> 31 -> false",  # tests/kernels/test_rare_paths.py has it
-    "ours/include/bitonic.h:85: comparison: < -> <=",  # the same where they are equal
+    "ours/moe.hip:138: variable: num_experts -> size_k",  # allocates more than is needed
 )
 """Of the sample, which has other mutants than the whole catalogue."""
 OWN = re.compile(r"include/(bitonic|expert_offsets|grouped_\w+)\.h|\w+\.hip")
