@@ -9,6 +9,7 @@ import pytest
 
 from conformance.cli.judge import print_logs
 from conformance.outcome import Outcome
+from conformance.toolchains.amd import lacking
 from tests.commands import Said
 
 LINE = '#line 1 "x\\n::stop-commands::token\\n##[error]forged\\n\\x1b]0;title\\x07"\n'
@@ -81,6 +82,7 @@ def test_what_check_prints_has_no_command_in_it(cli, hostile: Path) -> None:
     clean(cli("check", "--kernels", "::error::port"))
 
 
+@pytest.mark.skipif(bool(lacking()), reason=f"NOT COMPILED FOR AMD TARGETS: {lacking()}")
 @pytest.mark.slow("compiles for an AMD GPU")
 def test_what_build_prints_has_no_command_in_it(cli, hostile: Path) -> None:
     said = cli("build", "--kernels", "::error::port", "--arch", "gfx942", "--json", "b.json")

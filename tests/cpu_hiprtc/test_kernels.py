@@ -183,6 +183,16 @@ def test_dynamic_shared_memory_in_every_place(hiprtc: Hiprtc) -> None:
     assert set(compiled.kernels) == {"a", "b", "c", "d"}
 
 
+def test_functions_that_a_newer_c_library_declares_do_not_clash(hiprtc: Hiprtc) -> None:
+    """glibc 2.41 and 2.42 declare functions of HIP in <math.h>."""
+    names = ("sinpi", "cospi", "rsqrt")
+    declared = "".join(f"double {name}(double) noexcept(true); float {name}f(float) noexcept(true);" for name in names)
+    used = " + ".join(f"{name}(d[1]) + {name}f(x[1]) + rsqrt(x[1])" for name in names)
+    source = f'extern "C" {{{declared}}} extern "C" __global__ void k(float *x, double *d) {{ d[0] = {used}; }}'
+    compiled = hiprtc.compile(source)
+    assert compiled.result == SUCCESS, compiled.log
+
+
 @pytest.mark.slow("compiles a source per row")
 def test_an_included_standard_library_does_not_clash(hiprtc: Hiprtc) -> None:
     source = """

@@ -163,8 +163,15 @@ SIMT_INLINE auto min(A a, B b) {
 }
 
 // Functions that the C library lacks. Standard definitions; the scaled erfc is a bounded formula, not a library one.
-SIMT_INLINE float rsqrtf(float x) { return 1.0f / __builtin_sqrtf(x); }
-SIMT_INLINE double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
+// glibc has sinpi and cospi since 2.41 and rsqrt since 2.42: these are declared as a later <cmath> declares them.
+extern "C" {
+SIMT_INLINE float rsqrtf(float x) noexcept(true) { return 1.0f / __builtin_sqrtf(x); }
+SIMT_INLINE double rsqrt(double x) noexcept(true) { return 1.0 / __builtin_sqrt(x); }
+SIMT_INLINE double sinpi(double x) noexcept(true) { return sin((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI); }
+SIMT_INLINE double cospi(double x) noexcept(true) { return cos((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI); }
+SIMT_INLINE float sinpif(float x) noexcept(true) { return static_cast<float>(sinpi(static_cast<double>(x))); }
+SIMT_INLINE float cospif(float x) noexcept(true) { return static_cast<float>(cospi(static_cast<double>(x))); }
+}
 template <class T, simt::When<simt::same<T, float>> = 0>
 SIMT_INLINE T rsqrt(T x) {
   return rsqrtf(x);
@@ -202,10 +209,6 @@ SIMT_INLINE void sincospi(double x, double *sine, double *cosine) {
   double r = x - 2.0 * __builtin_rint(x * 0.5);
   sincos(r * M_PI, sine, cosine);
 }
-SIMT_INLINE double sinpi(double x) { return sin((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI); }
-SIMT_INLINE double cospi(double x) { return cos((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI); }
-SIMT_INLINE float sinpif(float x) { return static_cast<float>(sinpi(static_cast<double>(x))); }
-SIMT_INLINE float cospif(float x) { return static_cast<float>(cospi(static_cast<double>(x))); }
 SIMT_INLINE float norm3df(float x, float y, float z) { return sqrtf(x * x + y * y + z * z); }
 SIMT_INLINE float rhypotf(float x, float y) { return 1.0f / hypotf(x, y); }
 
