@@ -23,6 +23,7 @@ from conformance.files import ROOT
 from conformance.port.config import OPTIONS_FILE, read_config
 from conformance.record import read_record
 from conformance.spec.load import load_specs
+from tests.boards import OURS
 
 REPORTS = ROOT / "reports"
 RECORDS = REPORTS / "records"
@@ -58,13 +59,11 @@ def test_a_page_renders_from_its_records_byte_for_byte(page: str, rendered: Path
     )
 
 
-INTERPRETED = sorted(file.name.removesuffix(".json.xz") for file in RECORDS.glob("isa-*"))
-OURS_RECORDED = ("parity", "parity-wave32", "replay-kernels", "replay-reference", *INTERPRETED, "nvidia")
 MADE_FROM = {
     "BENCH-NVIDIA.md": ("bench-nvidia",),
     "BENCH-LAUNCHERS-NVIDIA.md": ("bench-launchers-nvidia",),
     "CANDLE-NVIDIA.md": ("nvidia-candle",),
-    "PARITY.md": OURS_RECORDED,
+    "PARITY.md": (*OURS, "replay-kernels", "replay-reference"),
 }
 """By page, the records that it is rendered from."""
 
