@@ -53,7 +53,8 @@ def compile_answer(request: Compile, load: Callable[[str], str | None]) -> Compi
         error = str(refused)
     except InfrastructureError as failed:
         infrastructure = str(failed)
-    return Compiled(request.source, error, request.tree, infrastructure, tuple(take_warnings()), request.build)
+    warnings = tuple(take_warnings())
+    return Compiled(request.source, error, request.tree, infrastructure, warnings, request.build, first=request.first)
 
 
 class Compiler:

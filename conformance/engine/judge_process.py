@@ -10,7 +10,7 @@ Where judges share one, the same holds for faults.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -80,6 +80,11 @@ class Judge:
     def _renewed(self) -> None:
         for finder in self._of_build.values():
             finder.renewed()
+
+    def ahead(self) -> Iterator[None]:
+        """Read this judge's share of the sources, a source at a time, while the runtime is built or opened."""
+        number, count = self._setup.member
+        return self._library.read_ahead(number, count)
 
     def answer(self, request: Compile | RunCases) -> Compiled | Outcome:
         """Compile and load a source, or judge a kernel. Raises ``TraceError`` and other ``ValueError`` for bad

@@ -19,7 +19,7 @@ import gc
 import shlex
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -31,7 +31,7 @@ from pydantic import TypeAdapter
 from conformance.cases.case import Case
 from conformance.dtypes import DeclaredDType, declare
 from conformance.engine.coding import KINDS, Expected, Kind, add_kinds, add_kinds_of, receive, send
-from conformance.engine.ipc import Channel, Closed, Progress
+from conformance.engine.ipc import Channel, Closed, Progress, ready
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.protocol import Ready
 from conformance.outcome import Outcome
@@ -65,6 +65,8 @@ class Setup(Settings):
     nothing is left out."""
     dtypes: tuple[DeclaredDType, ...] = ()
     """Those that own kernels have besides Candle's."""
+    member: tuple[int, int] = (0, 1)
+    """The number of the judge that has this setup, and how many there are."""
     declared_settings: tuple[str, ...] = ()
     """The names of the settings, such as ``wave``, that have the value of the port's file: the command line leaves them
     open."""
@@ -86,9 +88,10 @@ class Setup(Settings):
         """The settings that an executor is given."""
         return ExecutorSettings(**{one.name: getattr(self, one.name) for one in fields(ExecutorSettings)})
 
-    def for_member(self, number: int) -> Setup:
-        """The same setup for judge ``number``, on the device that this judge uses."""
-        return replace(self, device=self.choice.devices[number % len(self.choice.devices)])
+    def for_member(self, number: int, count: int = 1) -> Setup:
+        """The same setup for judge ``number`` of ``count``, on the device that this judge uses."""
+        devices = self.choice.devices
+        return replace(self, device=devices[number % len(devices)], member=(number % count, count))
 
 
 class Answer(Protocol):
@@ -130,7 +133,7 @@ class Compiled:
 
     ``error`` is ``None`` where it compiled and loaded, else the compiler's text, or why the code object cannot be
     loaded. ``infrastructure`` says what else went wrong: then nothing is known of the source. ``kernels`` are those
-    that it defines, where that is known. ``build`` is that of the request.
+    that it defines, where that is known. ``build`` and ``first`` are those of the request.
     """
 
     source: str
@@ -140,6 +143,7 @@ class Compiled:
     warnings: tuple[str, ...] = ()
     build: Build = "kernels"
     kernels: tuple[str, ...] = ()
+    first: int = 0
     ends_member: ClassVar[bool] = False
 
     @property
@@ -164,7 +168,7 @@ class Compile(Request):
     step: int = 1
 
     def unanswered(self, why: str) -> Compiled:
-        return Compiled(self.source, None, self.tree, why, build=self.build)
+        return Compiled(self.source, None, self.tree, why, build=self.build, first=self.first)
 
     def lost(self, doing: str, why: str) -> str:
         return f"the process that compiled it died twice ({why})"
@@ -247,6 +251,9 @@ class Member(Protocol[Asked_contra]):
     def ready(self) -> Ready | None:
         """What the process runs on, where it owns a device."""
 
+    def ahead(self) -> Iterator[None]:
+        """Do in steps what requests will need, while none has arrived."""
+
     def answer(self, request: Asked_contra) -> Answer:
         """The answer to ``request``. Raises ``ValueError`` for bad input."""
 
@@ -290,6 +297,10 @@ def _serve(kind: MemberKind[ModeOf, Asked], channel: Channel, progress: Progress
         send(channel, Refused(str(error)))
         return
     send(channel, member.ready or Started())
+    with suppress(Exception):  # a request that needs what failed tells why
+        for _ in member.ahead():
+            if ready([channel], 0):
+                break
     while True:
         request, number, _ = receive(channel, kind.requests)
         answer = _answer(member, request)

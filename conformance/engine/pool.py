@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -136,6 +136,29 @@ def _environment(mode: Mode, setup: Setup) -> dict[str, str]:
     return {**threads, **memory, **seen}
 
 
+Group = Callable[[Request], Hashable]
+"""The group of a request; ``None`` for one that is in none."""
+
+
+def ungrouped(_: Request) -> None:
+    """No request is in a group."""
+
+
+def taken(queue: deque[Request], member: int, group: Group, have_had: dict[Hashable, set[int]]) -> Request:
+    """Take the request that is ``member``'s turn out of ``queue``: the first whose group no other member has had, or
+    else the first of all.
+
+    ``have_had`` are the members that have had a request of each group.
+    """
+    fits = (at for at, one in enumerate(queue) if member in have_had.get(group(one), {member}))
+    at = next(fits, 0)
+    request = queue[at]
+    del queue[at]
+    if group(request) is not None:
+        have_had.setdefault(group(request), set()).add(member)
+    return request
+
+
 class Pool:
     """The members of a run, and their executors. Use it as a context manager.
 
@@ -183,20 +206,26 @@ class Pool:
             raise EngineError(str(error)) from None
         return ready
 
-    def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
+    def answers(self, requests: Iterable[Request], group: Group = ungrouped) -> Iterator[Answer]:
         """The answers to ``requests``, each as it comes, in any order. If ``requests`` is a deque, it may grow
         meanwhile.
+
+        Requests with the same ``group`` need the same code to be loaded. They go to the member that had the first of
+        them, as long as the others have something else to do.
 
         A request whose member dies is tried a second time; if it dies again, the answer is one without a verdict.
         Raises ``EngineError`` for a request that is refused.
         """
         queue = requests if isinstance(requests, deque) else deque(requests)
         waiting: deque[_Asked] = deque()
+        have_had: dict[Hashable, set[int]] = {}
         try:
             while queue or waiting or any(member.asked for member in self._members):
                 for member in self._members:
                     if (queue or waiting) and member.asked is None and not self._leaves_to_others(member):
-                        member.ask(waiting.popleft() if waiting else _Asked(queue.popleft()))
+                        member.ask(
+                            waiting.popleft() if waiting else _Asked(taken(queue, member.number, group, have_had))
+                        )
                 asked = {member.channel: member for member in self._members if member.asked}
                 for channel in ready(asked, _LOOK):
                     yield from self._handle_message(asked[channel], waiting)

@@ -7,6 +7,7 @@ command that calls ``serve``.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from functools import partial
 
 from conformance.engine.coding import Expected
@@ -29,6 +30,10 @@ class ReferenceJudge:
         self._progress = progress
         self._setup = setup
         self._mode = mode
+
+    def ahead(self) -> Iterator[None]:
+        """Nothing."""
+        return iter(())
 
     def answer(self, request: RunCases) -> Outcome:
         """The outcome of one kernel's reference. Raises ``TraceError`` and other ``ValueError`` for bad input."""

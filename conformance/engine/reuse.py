@@ -43,6 +43,7 @@ _NO_MATTER = {
     "compile_seconds",
     "all_cases",
     "asked",
+    "member",
     "pinned",
 }
 """Of a ``Setup``: where things are, what the code object has already, and which other cases are run besides."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -139,7 +139,7 @@ def run(
     jobs = max(1, min(jobs, max(len(waiting), sum(len(tree.sources) for tree in mode.trees))))
     try:
         asking = setup.for_kernels(kernels)
-        with Pool([asking.for_member(index) for index in range(jobs)], mode) as pool:
+        with Pool([asking.for_member(index, jobs) for index in range(jobs)], mode) as pool:
             on_progress("starting", 0, 0)  # a display may have a thread, which the pool must not find
             result.printed = pool.printed
             result.ready = pool.greet()
@@ -180,23 +180,41 @@ def _judged(
 ) -> Iterator[Outcome | Compiled]:
     """Compile ``sources`` of ``tree`` and answer ``requests``, by kernel: each as soon as the only source is compiled
     that is named after the kernel's module and has it, and any other entry when all sources are compiled to what it is
-    found in (``Kernel.build``): a library call when the first one is."""
+    found in (``Kernel.build``): a library call when the first one is.
+
+    The judge that has compiled a part of a source goes on with the kernels of this part, and another judge takes them
+    if it has nothing else to do: each judge has to load what it judges."""
     left = Counter[Build | None](source.build for source in sources if isinstance(source, Compile))
     queue = deque[Request](sources or requests.values())
-    for answer in pool.answers(queue):
+    found_in, groups = dict[str, Hashable](), dict[str, Hashable]()
+
+    def group(request: Request) -> Hashable:
+        if isinstance(request, RunCases):
+            return groups.get(request.kernel.name)
+        return _part(request) if isinstance(request, Compile) else None
+
+    for answer in pool.answers(queue, group):
         if isinstance(answer, Compiled):
             assert tree is not None
             left[answer.build] -= 1
             compiled.add(answer, tree)
+            part = _part(answer)
+            found_in.update((port, part) for port in answer.kernels if port not in found_in)
             stem = tree.source(answer.source).path.stem
             alone = sum(source.path.stem == stem for source in tree.sources) == 1
             for name, request in [*requests.items()]:
                 port, kernel = tree.declared.names.port(name), request.kernel
                 in_it = kernel.build == answer.build and port in answer.kernels
                 if (alone and kernel.module == stem and in_it) or not left[kernel.build]:
+                    groups[name] = found_in.get(port, part)
                     queue.append(requests.pop(name))
         assert isinstance(answer, Outcome | Compiled)
         yield answer
+
+
+def _part(compiled: Compile | Compiled) -> Hashable:
+    """What is compiled for this request, or was for this answer."""
+    return compiled.tree, compiled.source, compiled.build, compiled.first
 
 
 def _finished(result: Result, kernels: Sequence[Kernel], clock: float, journal: Journal | None) -> Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from conformance.engine import run as running
 from conformance.engine.messages import Answer, Compile, Compiled, Ready, Request, RunCases, Setup
 from conformance.engine.modes import JudgeGenerated, Tree
+from conformance.engine.pool import Group
 from conformance.engine.result import Result
 from conformance.engine.run import run, to_compile
 from conformance.outcome import Outcome
@@ -31,11 +32,19 @@ def port(folder: Path, *files: str) -> Tree:
     return Tree.at(folder)
 
 
-def ran(monkeypatch: pytest.MonkeyPatch, tree: Tree, *answers: Compiled) -> tuple[list[str], list[RunCases], Result]:
+def _file(compiling: Compile | Compiled) -> str:
+    return compiling.source.rpartition("/")[2]
+
+
+def ran(
+    monkeypatch: pytest.MonkeyPatch, tree: Tree, *answers: Compiled, groups: dict[str, Hashable] | None = None
+) -> tuple[list[str], list[RunCases], Result]:
     """The order in which sources are compiled, as ``answers`` say, and kernels asked for; these requests; the result.
 
-    One judge answers: what may already be asked comes before the next source.
+    One judge answers: what may already be asked comes before the next source. ``groups`` gets the group of each source
+    and of each kernel.
     """
+    groups = {} if groups is None else groups
     order: list[str] = []
     asked: list[RunCases] = []
 
@@ -52,17 +61,19 @@ def ran(monkeypatch: pytest.MonkeyPatch, tree: Tree, *answers: Compiled) -> tupl
         def greet(self) -> Ready:
             return Ready("a device", "", 64, "", "")
 
-        def answers(self, requests: deque[Request]) -> Iterator[Answer]:
+        def answers(self, requests: deque[Request], group: Group) -> Iterator[Answer]:
             compiling = [requests.popleft() for _ in range(len(requests))]
             assert {one.source for one in compiling if isinstance(one, Compile)} == {one.source for one in answers}
+            groups.update((_file(one), group(one)) for one in compiling if isinstance(one, Compile))
             for answer in answers:
-                order.append(answer.source.rpartition("/")[2])
+                order.append(_file(answer))
                 yield answer
                 while requests:
                     request = requests.popleft()
                     assert isinstance(request, RunCases)
                     order.append(request.kernel.name)
                     asked.append(request)
+                    groups[request.kernel.name] = group(request)
                     yield Outcome(name=request.kernel.name, status="pass")
 
     monkeypatch.setattr(running, "Pool", Judges)
@@ -79,8 +90,13 @@ def test_a_kernel_waits_for_its_own_source_alone(tmp_path: Path, monkeypatch: py
     tree = port(tmp_path, "fill.hip", "unary.hip", "mmvq.hip")
     mmvq = compiled(tree, "mmvq.hip", build="launchers")
     answers = compiled(tree, "fill.hip", FILL, CONST), compiled(tree, "unary.hip", UNARY), mmvq
-    order, _, result = ran(monkeypatch, tree, *answers)
+    groups: dict[str, Hashable] = {}
+    order, _, result = ran(monkeypatch, tree, *answers, groups=groups)
     assert order == ["fill.hip", FILL, CONST, "unary.hip", UNARY, "mmvq.hip", LAUNCHER]
+    # And who has compiled it has it loaded.
+    assert groups[FILL] == groups[CONST] == groups["fill.hip"]
+    assert groups[UNARY] == groups["unary.hip"] != groups["fill.hip"]
+    assert groups[LAUNCHER] == groups["mmvq.hip"]
     assert list(result.outcomes) == [FILL, CONST, UNARY, LAUNCHER]
 
 

@@ -170,6 +170,19 @@ def test_a_kernel_whose_part_compiles_does_not_depend_on_what_was_compiled_befor
     }
 
 
+def test_judges_share_the_sources_that_they_read_ahead_and_compile_none(machine: Machine, tmp_path: Path) -> None:
+    for name in ("unary", "fill", "reduce"):
+        (tmp_path / f"{name}.hip").touch()
+    asked = [("unary", NEG.name), ("unary", EXP.name), ("fill", "fill_u8")]
+    read: list[list[str]] = []
+    for first in (0, 1):
+        library = Library(Tree.at(tmp_path), cast(Compiler, machine), lambda: machine, asked)
+        for _ in library.read_ahead(first, 2):
+            read.append([one.rpartition("/")[2] for one in library._parts])
+    assert read == [["unary.hip"], ["fill.hip"]]  # and not the one that nothing is asked of
+    assert machine.done == []
+
+
 def test_a_part_that_costs_the_executor_is_not_loaded_for_ever(machine: Machine, library: Library) -> None:
     machine.fails = {f"loading {name}": Lost("ended", "signal 11") for name in (NEG.name, WHOLE)}
     with pytest.raises(LostLoading) as lost:

@@ -7,7 +7,7 @@ process, for the clock of a launch must not stop at a process's border.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -97,6 +97,10 @@ class Timer:
             compiler = Compiler(setup, tree.options, supervisor, progress.begin, lambda: self.ready)
             finders = (Library(tree, compiler, lambda: self._loader), Launchers(tree, compiler, lambda: self._loader))
             self._finders.append({finder.build: finder for finder in finders})
+
+    def ahead(self) -> Iterator[None]:
+        """Nothing: what is timed has the machine for itself."""
+        return iter(())
 
     def answer(self, request: Compile | Time) -> Compiled | Timed:
         """Compile one source of a tree, or time one case. Raises ``ValueError`` for bad input."""
