@@ -134,9 +134,14 @@ def test_a_signal_ends_a_command_with_its_own_code_and_cleans_up(number: int, co
     with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}) as name:
         open({str(folder)!r}, "w").close()
         time.sleep(100)"""
-    with subprocess.Popen(
-        says(then=then), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    ) as process:
+    before = signal.signal(number, signal.SIG_DFL)  # who runs the tests may ignore it, as nohup does
+    try:
+        process = subprocess.Popen(
+            says(then=then), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+    finally:
+        signal.signal(number, before)
+    with process:
         while not folder.exists():
             assert process.poll() is None
             time.sleep(0.01)

@@ -99,7 +99,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "indices selected in packs without a loop",
         "indexing",
         "INDEX_SELECT(i64, f32)",
-        ("gather.h", "    while (i < numel) {", "    if (i < numel) {"),
+        ("gather.h", "      if (numel - i <= step) break;", "      break;"),
         "is_i64_f32(shape=[2,13,48],count=24,ids=mixed,values=wide,block=64,grid=1)",
     ),
     _mutant(
