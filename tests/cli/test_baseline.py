@@ -103,7 +103,7 @@ def test_a_part_of_the_kernels_is_compared_and_is_no_new_baseline(judge, tmp_pat
     assert base.read_bytes() == before
 
 
-@pytest.mark.slow("whole runs by the command")
+@pytest.mark.nightly("whole runs by the command")
 def test_a_baseline_of_another_device_is_compared_and_not_replaced(judge, tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     judge("--baseline", base, "--update-baseline")

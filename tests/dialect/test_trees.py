@@ -110,7 +110,7 @@ def test_a_mask_of_32_lanes_fails_in_a_wave_of_64(run: Run) -> None:
     assert "waves of" not in said.err
 
 
-@pytest.mark.slow("compiles and judges a port per test")
+@pytest.mark.nightly("compiles and judges a port per test")
 def test_the_dialect_can_be_named(run: Run) -> None:
     said = run("cuda/waves.cu", "uneg_f32", "--dialect", "hip", *KEEPS)
     assert said.statuses() == {"uneg_f32": "compile_error"}

@@ -51,7 +51,7 @@ def test_what_candle_did_not_launch_then_has_no_part_in_the_verdict(name: str, t
     assert {case for case in now.judged if trait in traits_of(case.text)} == {*now.judged} - {*then.judged}
 
 
-@pytest.mark.slow("compiles a small port")
+@pytest.mark.nightly("compiles a small port")
 def test_a_kernel_that_reads_info_always_is_at_parity_with_the_candle_before(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
